@@ -1,0 +1,157 @@
+package history
+
+import (
+	"github.com/tidwall/btree"
+
+	"perigee/engine/exactjson"
+)
+
+// Status is the status of an execution.
+type Status string
+
+// The statuses of an execution. The last four are terminal.
+const (
+	Running      Status = "RUNNING"
+	Compensating Status = "COMPENSATING"
+	Completed    Status = "COMPLETED"
+	Failed       Status = "FAILED"
+	Cancelled    Status = "CANCELLED"
+	TimedOut     Status = "TIMED_OUT"
+)
+
+// Terminal reports whether no decision may follow.
+func (s Status) Terminal() bool {
+	return s == Completed || s == Failed || s == Cancelled || s == TimedOut
+}
+
+// UnitStatus is the status of a unit. It is ordered by nothing; UnitPending is
+// the zero value and is served as null.
+type UnitStatus uint8
+
+// The statuses of a unit.
+const (
+	UnitPending       UnitStatus = iota
+	UnitRunning                  // a `for` step whose elements run
+	UnitScheduled                // ready, waiting for a worker
+	UnitDispatched               // with a worker
+	UnitAttemptFailed            // decide will choose retry, catch or failure
+	UnitUncertain                // outcome unknown, decide will redeliver
+	UnitRetryWait                // waits for its next attempt
+	UnitWaiting                  // a timer or a signal
+	UnitSucceeded
+	UnitSkipped
+	UnitFailed
+	UnitCancelled
+)
+
+// Resolved reports whether the unit has its final status.
+func (s UnitStatus) Resolved() bool { return s >= UnitSucceeded }
+
+// IssuedToken is one token that a dispatch of a unit issued.
+type IssuedToken struct {
+	Token   string // hex SHA-256 of the secret
+	Attempt uint32
+	// Result is what this very token recorded, "" while nothing: the hex
+	// SHA-256 made by ResultHash. Not served.
+	Result string
+}
+
+// Unit is one schedulable unit. A Unit is immutable once it is in a State:
+// Apply replaces it by a changed copy.
+type Unit struct {
+	// Served members, see the JSON form in statejson.go.
+	Status         UnitStatus
+	Attempt        uint32
+	Input          exactjson.Value // "" when absent
+	IdempotencyKey *string
+	Output         exactjson.Value
+	Error          *TaskError
+	LastError      *TaskError
+	Redelivery     bool
+	ScheduledAtMS  *int64
+	DispatchedAtMS *int64
+	DeadlineMS     *int64
+	WakeAtMS       *int64
+	FinishedAtMS   *int64
+	WorkerID       *string
+	WorkerSession  *string
+	Token          *string // of the attempt in flight
+	Tokens         []IssuedToken
+	SucceededSeq   *uint64
+	DispatchCount  uint32
+
+	// Beside the served state: what decide needs. Kept in snapshots.
+	FailedAtMS      int64  // time of the last StepAttemptFailed
+	RetryAfterMS    *int64 // of the last StepAttemptFailed
+	Losses          uint32 // counted losses of the present attempt number
+	OutcomeUnknown  bool   // some attempt's outcome is unknown
+	LastDispatchSeq uint64
+	Signal          string // the signal that an await waits for
+	StaleRecorded   uint32 // StaleResultIgnored events of this unit
+	ProgressAtMS    int64  // time of the last AttemptProgress
+	Progress        exactjson.Value
+	Items           int // elements of a StepFanOut
+	Recovered       bool
+}
+
+// AbortKind says why an execution winds down.
+type AbortKind string
+
+// The kinds of abort, as served.
+const (
+	AbortFailed    AbortKind = "failed"
+	AbortCancelled AbortKind = "cancelled"
+	AbortTimedOut  AbortKind = "timed_out"
+)
+
+// Abort is why a running execution is being wound down.
+type Abort struct {
+	Kind   AbortKind
+	Error  *TaskError // AbortFailed
+	Reason string     // AbortCancelled
+	AtMS   int64      // when it began; not served
+}
+
+// HandlerPhase is set while on_failure, on_cancel or on_timeout steps run.
+type HandlerPhase struct {
+	Kind         string
+	Compensation CompensationOutcome
+}
+
+// Signal is a signal in an execution's buffer.
+type Signal struct {
+	Seq          uint64 // of its SignalReceived
+	Name         string
+	Payload      exactjson.Value
+	ReceivedAtMS int64
+	DeliveredTo  *string // the unit that took it
+	ID           string  // the sender's signal_id; not served
+}
+
+// State is what a history folds to. Use New and Apply; Clone is cheap (units
+// are shared copy-on-write), so a decision that loses its race is thrown away.
+type State struct {
+	ID                string
+	Parent            *ParentRef
+	Workflow          string
+	Version           string
+	DefinitionHash    string
+	Input             exactjson.Value
+	Status            Status
+	CreatedAtMS       int64
+	UpdatedAtMS       int64
+	FinishedAtMS      *int64
+	Abort             *Abort
+	CompensationOrder []string
+	Compensation      *CompensationOutcome
+	Output            exactjson.Value
+	Error             *TaskError
+	Handlers          *HandlerPhase
+	LastSeq           uint64
+
+	// Unknown counts events of types that this release does not know; not served.
+	Unknown int
+
+	signals *btree.Map[uint64, Signal]
+	units   *btree.Map[string, *Unit]
+}
