@@ -14,6 +14,50 @@ const (
 	EmptyArray  Value = "[]"
 )
 
+// Kind is what a value is.
+type Kind byte
+
+// The kinds of JSON, and KindAbsent for the zero Value.
+const (
+	KindAbsent Kind = iota
+	KindNull
+	KindBool
+	KindNumber
+	KindString
+	KindArray
+	KindObject
+)
+
+var kindNames = [...]string{"nothing", "null", "boolean", "number", "string", "array", "object"}
+
+// String is the kind's name in messages: "object", "null", "nothing".
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// Kind looks at the first byte of v only.
+func (v Value) Kind() Kind {
+	if v == "" {
+		return KindAbsent
+	}
+	switch v[0] {
+	case 'n':
+		return KindNull
+	case 't', 'f':
+		return KindBool
+	case '"':
+		return KindString
+	case '[':
+		return KindArray
+	case '{':
+		return KindObject
+	}
+	return KindNumber
+}
+
 // Absent reports whether v stands for "no value was given".
 func (v Value) Absent() bool { return v == "" }
 
@@ -29,4 +73,25 @@ func (v Value) Or(other Value) Value {
 		return other
 	}
 	return v
+}
+
+// Bool is the boolean that v is; ok is false for every other kind.
+func (v Value) Bool() (value, ok bool) {
+	return v == True, v.Kind() == KindBool
+}
+
+// MarshalJSON gives the text; an absent value is null. (encoding/json escapes
+// <, > and & in it unless its encoder was told SetEscapeHTML(false).)
+func (v Value) MarshalJSON() ([]byte, error) {
+	return []byte(v.OrNull()), nil
+}
+
+// UnmarshalJSON is Parse, for use by encoding/json.
+func (v *Value) UnmarshalJSON(text []byte) error {
+	parsed, err := Parse(text)
+	if err != nil {
+		return err
+	}
+	*v = parsed
+	return nil
 }
