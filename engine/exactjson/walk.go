@@ -15,24 +15,24 @@ type Member struct {
 // which they were written; it yields nothing for every other kind.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
-		for token, value := range v.tokens() {
-			if !yield(unquote(token), value) {
+		for token, value := range v.Tokens() {
+			if !yield(unquote(string(token)), value) {
 				return
 			}
 		}
 	}
 }
 
-// tokens is Members with the keys as they were written.
-func (v Value) tokens() iter.Seq2[string, Value] {
-	return func(yield func(string, Value) bool) {
+// Tokens is Members with each key as it was written, a JSON string.
+func (v Value) Tokens() iter.Seq2[Value, Value] {
+	return func(yield func(key, value Value) bool) {
 		if v.Kind() != KindObject {
 			return
 		}
 		s := string(v)
 		for i := 1; i < len(s) && s[i] == '"'; i++ {
 			end := skipString(s, i)
-			token := s[i:end]
+			token := Value(s[i:end])
 			start := min(end+1, len(s))
 			i = skip(s, start)
 			if !yield(token, Value(s[start:i])) {
@@ -62,8 +62,8 @@ func (v Value) Elements() iter.Seq[Value] {
 // Get is the member of an object named key, absent if there is none or if v is
 // no object.
 func (v Value) Get(key string) Value {
-	for token, value := range v.tokens() {
-		if tokenIs(token, key) {
+	for token, value := range v.Tokens() {
+		if tokenIs(string(token), key) {
 			return value
 		}
 	}
@@ -85,7 +85,7 @@ func (v Value) Len() int {
 	n := 0
 	switch v.Kind() {
 	case KindObject:
-		for range v.tokens() {
+		for range v.Tokens() {
 			n++
 		}
 	case KindArray:
