@@ -51,9 +51,9 @@ func (s UnitStatus) Resolved() bool { return s >= UnitSucceeded }
 type IssuedToken struct {
 	Token   string // hex SHA-256 of the secret
 	Attempt uint32
-	// Result is what this very token recorded, "" while nothing: the hex
-	// SHA-256 made by ResultHash. Not served.
-	Result string
+	// Failure is a digest of the failure that this very token recorded, ""
+	// while none; see Unit.Recorded. Not served.
+	Failure string
 }
 
 // Unit is one schedulable unit. A Unit is immutable once it is in a State:
@@ -92,6 +92,7 @@ type Unit struct {
 	Progress        exactjson.Value
 	Items           int // elements of a StepFanOut
 	Recovered       bool
+	SucceededBy     string // the token that recorded Output, "" if none did
 }
 
 // AbortKind says why an execution winds down.
@@ -130,6 +131,8 @@ type Signal struct {
 
 // State is what a history folds to. Use New and Apply; Clone is cheap (units
 // are shared copy-on-write), so a decision that loses its race is thrown away.
+// Clone, like Apply, is a write: a State that goroutines share needs a lock
+// around both.
 type State struct {
 	ID                string
 	Parent            *ParentRef
@@ -152,6 +155,19 @@ type State struct {
 	// Unknown counts events of types that this release does not know; not served.
 	Unknown int
 
-	signals *btree.Map[uint64, Signal]
-	units   *btree.Map[string, *Unit]
+	units     *btree.Map[string, *unit]
+	signals   *btree.Map[uint64, *Signal]
+	untaken   *btree.Map[string, uint64] // see untakenKey
+	signalIDs *btree.Map[string, uint64] // seq of the first signal with that id
+
+	batch   uint64 // number of the present Apply or ApplyAll, see edit
+	last    *unit  // that edit gave last, under lastKey
+	lastKey string
+}
+
+// unit is a Unit in the tree. The mark is the batch that made this copy: while
+// that batch lasts nobody else has seen it, so it may be changed in place.
+type unit struct {
+	Unit
+	mark uint64
 }
