@@ -26,6 +26,8 @@ type Definition struct {
 	Limits      Limits
 	// Children are the workflows that steps start, as "name@version".
 	Children []string
+
+	byID map[string]*Step // of Steps
 }
 
 // Limits are the stricter limits that a definition may set; 0: not set.

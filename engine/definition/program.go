@@ -1,0 +1,132 @@
+package definition
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"perigee/engine/exactjson"
+	"perigee/engine/expr"
+)
+
+// use is one expression or template in its context.
+type use struct {
+	what  string // the key it stands under, for messages
+	scope expr.Scope
+	list  *stepList // whose ids are seen first; nil: the main list
+	owner *stepInfo // the step that it belongs to; nil: none
+	// edge: a step that is named here is waited for.
+	edge bool
+	// early: steps that are named here may not have run.
+	early bool
+	// holds are the conditions that are true wherever this is evaluated.
+	holds []string
+
+	program *expr.Program
+	node    *node
+}
+
+// expression compiles a value that is an expression if it is text, and a
+// literal or template otherwise.
+func (c *compiler) expression(n *node, u use) *expr.Program {
+	if !n.isString() {
+		return c.template(n, u)
+	}
+	if !c.check {
+		return c.record(n, u, expr.LoadExpression(n.text, u.scope))
+	}
+	c.warnComment(n)
+	program, problems := expr.Expression(n.text, u.scope)
+	return c.record(n, u, c.problems(n, u, program, problems))
+}
+
+// template compiles a value in which ${ } stands for what is evaluated.
+func (c *compiler) template(n *node, u use) *expr.Program {
+	if !c.check {
+		return c.record(n, u, expr.LoadTemplate(n.value(), u.scope))
+	}
+	c.warnText(n)
+	program, problems := expr.Template(n.value(), u.scope)
+	return c.record(n, u, c.problems(n, u, program, problems))
+}
+
+// problems reports what the expression's compiler found; nil stands for a
+// program that cannot be used.
+func (c *compiler) problems(n *node, u use, program *expr.Program, problems []expr.Problem) *expr.Program {
+	for _, p := range problems {
+		at := n.find(n.path + p.Path)
+		c.add(SeverityError, p.Code, c.locate(at, p.Offset), at.path, u.what+": "+p.Message, p.Hint)
+	}
+	if len(problems) > 0 {
+		return nil
+	}
+	return program
+}
+
+// record keeps the use for the checks at the end and gives its owner the steps
+// to wait for.
+func (c *compiler) record(n *node, u use, program *expr.Program) *expr.Program {
+	if program == nil {
+		return nil
+	}
+	u.program, u.node = program, n
+	if u.owner != nil {
+		u.list = u.owner.list
+	}
+	if u.edge && u.owner != nil && mentionsSteps(n) {
+		u.owner.refs = append(u.owner.refs, stepRefs(program)...)
+	}
+	if c.check {
+		c.uses = append(c.uses, &u)
+	}
+	return program
+}
+
+// mentionsSteps is a quick look, to spare the parsing of most expressions of a
+// stored definition.
+func mentionsSteps(n *node) bool {
+	if n.raw != "" {
+		return strings.Contains(string(n.raw), "steps")
+	}
+	return true
+}
+
+// stepRefs is the ids of the steps that a program names.
+func stepRefs(program *expr.Program) []string {
+	var ids []string
+	for _, ref := range program.Refs() {
+		if ref.Root == "steps" && len(ref.Path) > 0 {
+			ids = append(ids, ref.Path[0].Name)
+		}
+	}
+	return ids
+}
+
+func (c *compiler) warnComment(n *node) {
+	if n.comment.line > 0 {
+		c.add(SeverityWarning, CodeCommentCuts, n.comment, n.path, "from this # on the text is a comment and no part of the value",
+			"quote the value if the # belongs to it; else put two spaces before the #")
+	}
+}
+
+var bareSelection = regexp.MustCompile(`^(input|steps)\.[A-Za-z_]\S*$`)
+
+// warnText finds text in a template that its author may have meant otherwise.
+func (c *compiler) warnText(n *node) {
+	for _, item := range n.array() {
+		c.warnText(item)
+	}
+	for _, m := range n.object() {
+		c.warnText(m.node)
+	}
+	if n.kind != exactjson.KindString {
+		return
+	}
+	c.warnComment(n)
+	switch {
+	case isBooleanWord(n.plain):
+		c.warn(n, CodeBooleanWord, fmt.Sprintf("%s is text in YAML 1.2, not a boolean", n.plain), "quote it if text is meant; else write true or false")
+	case bareSelection.MatchString(n.text):
+		c.warn(n, CodeLooksLikeText, fmt.Sprintf("%s is taken as text", shown(n.text)), "put it into ${ } to have it evaluated")
+	}
+}
