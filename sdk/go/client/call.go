@@ -51,6 +51,9 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 		if !Temporary(err) || c.opts.RetryFor == NoRetry || time.Since(started) > c.opts.RetryFor-pause {
 			return nil, err
 		}
+		if c.opts.OnRetry != nil {
+			c.opts.OnRetry(err, pause)
+		}
 		if !sleep(ctx, pause) {
 			return nil, fmt.Errorf("%s %s: %w (last answer: %w)", r.Method, r.Path, context.Cause(ctx), lastErr)
 		}

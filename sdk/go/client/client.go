@@ -36,9 +36,12 @@ type Options struct {
 	// UserAgent is sent with every call; "": "perigee-go".
 	UserAgent string
 	// RetryFor is how long a call is repeated while the server is away or has no
-	// room (connection errors, 429, 502, 503, 504, 409 CONFLICT), in any case not
-	// past the end of its context. 0: one minute. See NoRetry and Forever.
+	// room (connection errors, 429, 5xx, 409 CONFLICT), in any case not past the
+	// end of its context. 0: one minute. See NoRetry and Forever.
 	RetryFor time.Duration
+	// OnRetry, if set, is told of each try that failed and will be repeated after
+	// the pause. Many goroutines may call it.
+	OnRetry func(err error, pause time.Duration)
 	// Timeout bounds one try, on top of what the call asks the server to wait.
 	// 0: 30 s.
 	Timeout time.Duration

@@ -40,11 +40,9 @@ func (e *Error) Is(target error) bool {
 
 // temporary reports whether the same call, with the same ids, may succeed later.
 func (e *Error) temporary() bool {
-	switch e.Status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return e.Code == CodeConflict
+	// Every 5xx: a gateway gives 500 and 504 too where only its backend was slow,
+	// and repeating is harmless.
+	return e.Status >= 500 || e.Status == http.StatusTooManyRequests || e.Code == CodeConflict
 }
 
 // CodeOf is the code of a server's refusal, or "" where err is none.

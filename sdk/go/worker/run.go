@@ -1,0 +1,244 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"perigee/sdk/go/client"
+)
+
+const (
+	// stopGrace is how long handlers have to return once their context ended
+	// because of ErrStopping.
+	stopGrace = 5 * time.Second
+	// goodbyeTimeout bounds the last call. Without it the attempts would be handed
+	// out again after the session time-out.
+	goodbyeTimeout = 5 * time.Second
+	// idleFloor is the shortest pause after a poll that brought nothing, so that a
+	// server that does not hold polls is not asked in a circle.
+	idleFloor = 50 * time.Millisecond
+)
+
+// run is one call of Worker.Run.
+type run struct {
+	worker  *Worker
+	log     *slog.Logger
+	slots   chan struct{} // one token for each task that may still be taken
+	chains  sync.WaitGroup
+	reports reports
+
+	registering sync.Mutex // one registration at a time
+
+	mu      sync.Mutex
+	session client.Registration
+	contact time.Time // of the last answer that shows the server a live session
+	held    map[string]*holding
+}
+
+func newRun(w *Worker) *run {
+	r := &run{
+		worker: w,
+		log:    w.opts.Logger.With("worker_id", w.opts.WorkerID),
+		slots:  make(chan struct{}, w.opts.Concurrency),
+		held:   make(map[string]*holding, w.opts.Concurrency),
+	}
+	r.reports = reports{run: r, max: w.opts.Reports}
+	for range w.opts.Concurrency {
+		r.slots <- struct{}{}
+	}
+	return r
+}
+
+// work is Worker.Run.
+func (r *run) work(ctx context.Context) error {
+	if err := r.register(ctx, ""); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	// Tasks and the calls about them outlive ctx: they end in drain.
+	tasks, stopTasks := context.WithCancelCause(context.WithoutCancel(ctx))
+	calls, stopCalls := context.WithCancel(context.WithoutCancel(ctx))
+	taking, stopTaking := context.WithCancelCause(ctx)
+	beating := make(chan struct{})
+	go func() {
+		defer close(beating)
+		if err := r.heartbeats(calls); err != nil {
+			stopTaking(err)
+		}
+	}()
+
+	err := r.poll(taking, tasks, calls)
+	if err == nil && ctx.Err() == nil {
+		err = context.Cause(taking)
+	}
+	stopTaking(nil)
+	r.drain(stopTasks)
+	stopTasks(nil)
+	stopCalls()
+	<-beating
+	r.goodbye(ctx)
+	return err
+}
+
+// register opens a session in place of the one that the server does not know,
+// unless another goroutine already has.
+func (r *run) register(ctx context.Context, unknown string) error {
+	r.registering.Lock()
+	defer r.registering.Unlock()
+	if r.sessionID() != unknown {
+		return nil
+	}
+	reg, err := r.worker.server.Register(ctx, client.RegisterRequest{
+		WorkerID:  r.worker.opts.WorkerID,
+		Runtime:   r.worker.opts.Runtime,
+		SDK:       sdkName,
+		Contracts: r.worker.contracts(),
+	})
+	if err != nil {
+		return fmt.Errorf("register worker %s: %w", r.worker.opts.WorkerID, err)
+	}
+	for _, warning := range reg.Warnings {
+		r.log.Warn("registration: " + warning)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.session, r.contact = reg, time.Now()
+	return nil
+}
+
+func (r *run) sessionID() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session.WorkerSessionID
+}
+
+func (r *run) sawServer() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.contact = time.Now()
+}
+
+// poll asks for as many tasks as there are free slots and starts a chain for
+// each, until ctx ends (nil) or the server refuses (its error). Slots that keep
+// busy through `next` never come back here, so a busy worker does not poll.
+func (r *run) poll(ctx, tasks, calls context.Context) error {
+	for {
+		free := r.takeSlots(ctx)
+		if free == 0 {
+			return nil
+		}
+		session, asked := r.sessionID(), time.Now()
+		polled, err := r.worker.server.Poll(ctx, client.PollRequest{SessionID: session, Wait: pollWait, MaxTasks: free})
+		for _, t := range polled.Tasks {
+			free--
+			r.chains.Go(func() { r.chain(ctx, tasks, calls, t) })
+		}
+		r.giveSlots(free)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case client.CodeOf(err) == client.CodeUnknownSession:
+			if err := r.register(ctx, session); err != nil && ctx.Err() == nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return fmt.Errorf("poll: %w", err)
+		}
+		r.sawServer()
+		pause := time.Duration(polled.NextPollMS) * time.Millisecond
+		if len(polled.Tasks) == 0 && time.Since(asked) < idleFloor {
+			pause = max(pause, idleFloor)
+		}
+		if pause > 0 && !sleep(ctx, pause) {
+			return nil
+		}
+	}
+}
+
+// takeSlots waits for a free slot and takes all that are free, up to what one
+// answer can fill. 0: ctx ended.
+func (r *run) takeSlots(ctx context.Context) int {
+	select {
+	case <-ctx.Done():
+		return 0
+	case <-r.slots:
+	}
+	for n := 1; ; n++ {
+		if n == maxTasks {
+			return n
+		}
+		select {
+		case <-r.slots:
+		default:
+			return n
+		}
+	}
+}
+
+// giveSlots frees slots. A server that gave more than it was asked for does not
+// make more of them.
+func (r *run) giveSlots(n int) {
+	for range n {
+		select {
+		case r.slots <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// drain waits for the tasks under way, ends their contexts when the time is
+// over, and gives up on handlers that do not listen.
+func (r *run) drain(stopTasks context.CancelCauseFunc) {
+	idle := make(chan struct{})
+	go func() {
+		r.chains.Wait()
+		close(idle)
+	}()
+	if within(idle, r.worker.opts.DrainTimeout) {
+		return
+	}
+	stopTasks(ErrStopping)
+	if !within(idle, stopGrace) {
+		r.log.Warn("stopped without waiting longer for handlers; their attempts are handed out again", "tasks", len(r.tokens()))
+	}
+}
+
+// goodbye ends the session, so that what is still held is handed out again at
+// once instead of after the session time-out.
+func (r *run) goodbye(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbyeTimeout)
+	defer cancel()
+	if err := r.worker.server.Unregister(ctx, r.sessionID()); err != nil && client.CodeOf(err) != client.CodeUnknownSession {
+		r.log.Warn("unregister", "error", err)
+	}
+}
+
+// sleep waits and reports whether the context lasted.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
+}
+
+// within reports whether done was closed before d was over.
+func within(done <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
+}
