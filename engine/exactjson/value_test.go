@@ -56,6 +56,14 @@ func TestValue_WalksWithoutDecodingTheRest(t *testing.T) {
 	}
 }
 
+func TestValue_DepthCountsContainers(t *testing.T) {
+	for v, want := range map[Value]int{"": 0, "1": 0, `"[[["`: 0, "[]": 1, `{"a":[1,{"b":"}"}],"c":[]}`: 3} {
+		if got := v.Depth(); got != want {
+			t.Errorf("%s: got %d, want %d", v, got, want)
+		}
+	}
+}
+
 func TestValue_WalkersStopWhenToldTo(t *testing.T) {
 	for range Value(`{"a":1,"b":2}`).Members() {
 		break

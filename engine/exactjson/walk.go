@@ -177,3 +177,21 @@ func skipContainer(s string, i int) int {
 	}
 	return len(s)
 }
+
+// Depth is how deep the arrays and objects of v nest: 0 for a scalar, 1 for [].
+func (v Value) Depth() int {
+	open, deepest := 0, 0
+	s := string(v)
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '"':
+			i = skipString(s, i) - 1
+		case '{', '[':
+			open++
+			deepest = max(deepest, open)
+		case '}', ']':
+			open--
+		}
+	}
+	return deepest
+}
