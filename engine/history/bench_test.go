@@ -16,13 +16,18 @@ type stored struct {
 	fields string
 }
 
-// storedRun is the history of n tasks in a row, in the form of a store.
+// storedRun is the history of n tasks in a row, in the form of a store. Every
+// result and what it made ready were one commit, with one time.
 func storedRun(n int) (events []stored, size int) {
+	at := int64(1790000000000)
 	add := func(e history.Event) {
 		fields := string(history.AppendFields(nil, e))
 		size += len(fields)
-		seq := uint64(len(events) + 1)
-		events = append(events, stored{seq, 1790000000000 + int64(seq), e.Type(), fields})
+		switch e.(type) {
+		case history.StepSucceeded, history.StepAttemptFailed:
+			at += 250
+		}
+		events = append(events, stored{uint64(len(events) + 1), at, e.Type(), fields})
 	}
 	payload := exactjson.Value(`{"order":"4711","items":[{"sku":"A-1","count":2},{"sku":"B-22","count":1}],"total":1249.95}`)
 	token := func(i int) string { return fmt.Sprintf("%064x", i) }
@@ -105,4 +110,12 @@ func BenchmarkDecodeRecord(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkFoldOnly folds records that are decoded already.
+func BenchmarkFoldOnly(b *testing.B) {
+	var records []history.Record
+	events, _ := storedRun(300)
+	decodeRun(b, events, func(r history.Record) { records = append(records, r) })
+	benchmarkRun(b, func([]stored) { history.Fold("order-4711", records) })
 }

@@ -47,7 +47,7 @@ func decodeRecord(v exactjson.Value) (Record, error) {
 // known: its members without those that stand beside them in a store.
 func withoutHead(v exactjson.Value) exactjson.Value {
 	var own []exactjson.Member
-	for name, v := range membersOf(v) {
+	for name, v := range braced(v).Members() {
 		switch memberOf(name) {
 		case mSeq, mTimestampMS, mType:
 		default:
@@ -61,8 +61,8 @@ func withoutHead(v exactjson.Value) exactjson.Value {
 // not checked again; payloads are slices of it, so nothing is copied.
 func DecodeFields(typ Type, fields string) (Event, error) {
 	v := exactjson.Value(fields)
-	if len(v) < 2 || v[0] != '{' || v[len(v)-1] != '}' {
-		return nil, fmt.Errorf("decode %s: expected a JSON object of %d bytes to stand between braces", typ, len(v))
+	if braced(v).Absent() {
+		return nil, fmt.Errorf("decode %s: expected the text of a JSON object, got %d bytes that are none", typ, len(v))
 	}
 	var m members
 	m.slice(v)

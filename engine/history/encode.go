@@ -215,7 +215,7 @@ func (w *writer) event(e Event) {
 	case WorkflowTimedOut:
 		w.text("compensation", string(e.Compensation))
 	case Unknown:
-		for key, v := range membersOf(e.Data) {
+		for key, v := range braced(e.Data).Members() {
 			w.buf = exactjson.AppendQuoted(append(w.buf, ','), key)
 			w.buf = append(append(w.buf, ':'), v...)
 		}

@@ -75,15 +75,21 @@ func (s *State) edit(key string) *Unit {
 	if s.last != nil && s.last.mark == s.batch && s.lastKey == key {
 		return &s.last.Unit
 	}
-	u, ok := s.units.Get(key)
-	if !ok || u.mark != s.batch {
-		fresh := &unit{mark: s.batch}
-		if ok {
-			fresh.Unit = u.Unit
-			fresh.Tokens = slices.Clip(u.Tokens)
-		}
-		s.units.Set(key, fresh)
-		u = fresh
+	if u, ok := s.units.Get(key); ok && u.mark == s.batch {
+		s.last, s.lastKey = u, key
+		return &u.Unit
+	}
+	return s.begin(key)
+}
+
+// begin is edit for a unit that the present batch most likely has not seen: it
+// goes down the tree once and not twice. Where the batch has, a copy too many
+// is made.
+func (s *State) begin(key string) *Unit {
+	u := &unit{mark: s.batch}
+	if before, ok := s.units.Set(key, u); ok {
+		u.Unit = before.Unit
+		u.Tokens = slices.Clip(before.Tokens)
 	}
 	s.last, s.lastKey = u, key
 	return &u.Unit
@@ -102,11 +108,19 @@ func (s *State) expect(key string) {
 func (s *State) apply(r Record) {
 	s.LastSeq = r.Seq
 	s.UpdatedAtMS = r.TimestampMS
-	at := r.TimestampMS
+	// Events of one commit have one time, so they can share its copy.
+	if s.at == nil || *s.at != r.TimestampMS {
+		s.at = new(r.TimestampMS)
+	}
+	at := s.at
 	switch e := r.Event.(type) {
 	case WorkflowStarted:
 	case StepScheduled:
-		s.edit(e.Step).scheduled(e, at)
+		if e.Attempt > 1 || e.Redelivery {
+			s.edit(e.Step).scheduled(e, at)
+		} else {
+			s.begin(e.Step).scheduled(e, at)
+		}
 	case StepDispatched:
 		s.edit(e.Step).dispatched(e, r.Seq, at)
 	case StepSucceeded:
@@ -125,14 +139,14 @@ func (s *State) apply(r Record) {
 		s.fanOut(e, at)
 	case StepSkipped:
 		u := s.edit(e.Step)
-		u.Status, u.Output, u.FinishedAtMS = UnitSkipped, exactjson.Null, &at
+		u.Status, u.Output, u.FinishedAtMS = UnitSkipped, exactjson.Null, at
 	case StepFailed:
 		s.stepFailed(e, at)
 	case StepRecovered:
 		s.edit(e.Step).recovered(e, at)
 	case StepCancelled:
 		u := s.edit(e.Step)
-		u.Status, u.FinishedAtMS, u.Token = UnitCancelled, &at, nil
+		u.Status, u.FinishedAtMS, u.Token = UnitCancelled, at, nil
 	case TimerStarted:
 		s.edit(e.Step).wait(&e.FireAtMS, at)
 	case TimerFired:
@@ -152,7 +166,7 @@ func (s *State) apply(r Record) {
 	case AttemptProgress:
 		if s.has(e.Step) {
 			u := s.edit(e.Step)
-			u.Progress, u.ProgressAtMS = e.Details.OrNull(), at
+			u.Progress, u.ProgressAtMS = e.Details.OrNull(), *at
 		}
 	default:
 		s.applyWide(r.Event, at)
@@ -160,16 +174,16 @@ func (s *State) apply(r Record) {
 }
 
 // applyWide folds what concerns the whole execution.
-func (s *State) applyWide(event Event, at int64) {
+func (s *State) applyWide(event Event, at *int64) {
 	switch e := event.(type) {
 	case WorkflowCreated:
 		s.created(e, at)
 	case CancelRequested:
-		s.abort(Abort{Kind: AbortCancelled, Reason: e.Reason, AtMS: at})
+		s.abort(Abort{Kind: AbortCancelled, Reason: e.Reason, AtMS: *at})
 	case WorkflowTimeoutReached:
-		s.abort(Abort{Kind: AbortTimedOut, AtMS: at})
+		s.abort(Abort{Kind: AbortTimedOut, AtMS: *at})
 	case LimitExceeded:
-		s.abort(Abort{Kind: AbortFailed, Error: &TaskError{Code: codeLimitExceeded, Message: e.Message}, AtMS: at})
+		s.abort(Abort{Kind: AbortFailed, Error: &TaskError{Code: codeLimitExceeded, Message: e.Message}, AtMS: *at})
 	case CompensationStarted:
 		s.Status, s.CompensationOrder = Compensating, e.Steps
 		for _, step := range e.Steps {
@@ -182,7 +196,7 @@ func (s *State) applyWide(event Event, at int64) {
 	case HandlersStarted:
 		s.Handlers = &HandlerPhase{Kind: e.Kind, Compensation: e.Compensation}
 	case WorkflowCompleted:
-		s.Status, s.Output, s.FinishedAtMS = Completed, e.Output.OrNull(), &at
+		s.Status, s.Output, s.FinishedAtMS = Completed, e.Output.OrNull(), at
 	case WorkflowFailed:
 		s.Error = &e.Error
 		s.finish(Failed, e.Compensation, at)
@@ -195,16 +209,16 @@ func (s *State) applyWide(event Event, at int64) {
 	}
 }
 
-func (s *State) created(e WorkflowCreated, at int64) {
+func (s *State) created(e WorkflowCreated, at *int64) {
 	s.Parent = e.Parent
 	s.Workflow, s.Version, s.DefinitionHash = e.Workflow, e.Version, e.DefinitionHash
 	s.Input = e.Input.OrNull()
-	s.CreatedAtMS = at
+	s.CreatedAtMS = *at
 	s.Status = Running
 }
 
-func (s *State) finish(status Status, outcome CompensationOutcome, at int64) {
-	s.Status, s.Compensation, s.FinishedAtMS = status, &outcome, &at
+func (s *State) finish(status Status, outcome CompensationOutcome, at *int64) {
+	s.Status, s.Compensation, s.FinishedAtMS = status, &outcome, at
 }
 
 // abort begins the winding down; only the first reason counts.
@@ -214,21 +228,21 @@ func (s *State) abort(a Abort) {
 	}
 }
 
-func (s *State) stepFailed(e StepFailed, at int64) {
+func (s *State) stepFailed(e StepFailed, at *int64) {
 	u := s.edit(e.Step)
-	u.Status, u.Error, u.FinishedAtMS, u.Token = UnitFailed, &e.Error, &at, nil
+	u.Status, u.Error, u.FinishedAtMS, u.Token = UnitFailed, &e.Error, at, nil
 	if s.Abort != nil || strings.HasPrefix(e.Step, compensationPrefix) {
 		return
 	}
 	reason := e.Error
 	reason.Message = "step `" + e.Step + "` failed: " + reason.Message
-	s.abort(Abort{Kind: AbortFailed, Error: &reason, AtMS: at})
+	s.abort(Abort{Kind: AbortFailed, Error: &reason, AtMS: *at})
 }
 
 // fanOut makes the elements of a `for` step.
-func (s *State) fanOut(e StepFanOut, at int64) {
+func (s *State) fanOut(e StepFanOut, at *int64) {
 	u := s.edit(e.Step)
-	u.Status, u.Attempt, u.ScheduledAtMS = UnitRunning, 1, &at
+	u.Status, u.Attempt, u.ScheduledAtMS = UnitRunning, 1, at
 	u.Input, u.Items = exactjson.Array(e.Items), len(e.Items)
 	for i := range e.Items {
 		s.expect(ElementKey(e.Step, i))
@@ -243,40 +257,49 @@ func (u *Unit) setAttempt(n uint32) {
 	u.Attempt = n
 }
 
-func (u *Unit) scheduled(e StepScheduled, at int64) {
+func (u *Unit) scheduled(e StepScheduled, at *int64) {
 	u.Status = UnitScheduled
 	u.setAttempt(e.Attempt)
-	u.Input, u.IdempotencyKey, u.Redelivery = e.Input.OrNull(), &e.IdempotencyKey, e.Redelivery
-	u.ScheduledAtMS = &at
+	u.Input, u.IdempotencyKey, u.Redelivery = e.Input.OrNull(), new(e.IdempotencyKey), e.Redelivery
+	u.ScheduledAtMS = at
 	u.Token, u.DeadlineMS, u.WakeAtMS = nil, nil, nil
 }
 
-func (u *Unit) dispatched(e StepDispatched, seq uint64, at int64) {
+func (u *Unit) dispatched(e StepDispatched, seq uint64, at *int64) {
+	// One allocation for all that the unit then points to.
+	d := &struct {
+		token, worker, session string
+		issued                 [1]IssuedToken
+	}{e.Token, e.WorkerID, e.WorkerSession, [1]IssuedToken{{Token: e.Token, Attempt: e.Attempt}}}
 	u.Status, u.Attempt = UnitDispatched, e.Attempt
-	u.Token, u.WorkerID, u.WorkerSession = &e.Token, &e.WorkerID, &e.WorkerSession
-	u.Tokens = append(u.Tokens, IssuedToken{Token: e.Token, Attempt: e.Attempt})
-	u.DispatchedAtMS, u.DeadlineMS = &at, e.DeadlineMS
+	u.Token, u.WorkerID, u.WorkerSession = &d.token, &d.worker, &d.session
+	if len(u.Tokens) == 0 {
+		u.Tokens = d.issued[:]
+	} else {
+		u.Tokens = append(u.Tokens, d.issued[0])
+	}
+	u.DispatchedAtMS, u.DeadlineMS = at, e.DeadlineMS
 	u.DispatchCount++
 	u.LastDispatchSeq = seq
 }
 
-func (u *Unit) succeeded(output exactjson.Value, seq uint64, at int64) {
+func (u *Unit) succeeded(output exactjson.Value, seq uint64, at *int64) {
 	u.Status, u.Output, u.SucceededBy = UnitSucceeded, output.OrNull(), ""
-	u.FinishedAtMS, u.SucceededSeq = &at, &seq
+	u.FinishedAtMS, u.SucceededSeq = at, &seq
 	u.WakeAtMS = nil
 }
 
 // recovered leaves SucceededSeq unset: what a catch clause took was no success
 // and is not compensated as one.
-func (u *Unit) recovered(e StepRecovered, at int64) {
+func (u *Unit) recovered(e StepRecovered, at *int64) {
 	u.Status, u.Output, u.Error, u.Recovered = UnitSucceeded, e.Output.OrNull(), &e.Error, true
-	u.FinishedAtMS, u.SucceededSeq = &at, nil
+	u.FinishedAtMS, u.SucceededSeq = at, nil
 	u.Token, u.WakeAtMS, u.SucceededBy = nil, nil, ""
 }
 
-func (u *Unit) wait(wakeAtMS *int64, at int64) {
+func (u *Unit) wait(wakeAtMS *int64, at *int64) {
 	u.Status, u.Attempt = UnitWaiting, 1
-	u.WakeAtMS, u.ScheduledAtMS = wakeAtMS, &at
+	u.WakeAtMS, u.ScheduledAtMS = wakeAtMS, at
 }
 
 func (u *Unit) uncertain(e StepAttemptUncertain) {
@@ -287,9 +310,9 @@ func (u *Unit) uncertain(e StepAttemptUncertain) {
 	}
 }
 
-func (u *Unit) attemptFailed(e StepAttemptFailed, at int64) {
+func (u *Unit) attemptFailed(e StepAttemptFailed, at *int64) {
 	u.Status, u.LastError, u.Token = UnitAttemptFailed, &e.Error, nil
-	u.FailedAtMS, u.RetryAfterMS = at, e.RetryAfterMS
+	u.FailedAtMS, u.RetryAfterMS = *at, e.RetryAfterMS
 	if e.Token == "" {
 		u.OutcomeUnknown = u.OutcomeUnknown || u.DispatchCount > 0 && leavesOpen(e.Error.Code)
 		return

@@ -2,7 +2,6 @@ package history
 
 import (
 	"fmt"
-	"iter"
 	"strconv"
 
 	"perigee/engine/exactjson"
@@ -153,7 +152,7 @@ type members struct {
 }
 
 func (m *members) slice(object exactjson.Value) {
-	for name, v := range membersOf(object) {
+	for name, v := range braced(object).Members() {
 		m.raw[memberOf(name)] = v
 	}
 }
@@ -171,14 +170,13 @@ func (m *members) taskError() TaskError {
 func (m *members) parent() *ParentRef           { return m.reader.parent(memberNames[mParent], m.raw[mParent]) }
 func (m *members) outcome() CompensationOutcome { return CompensationOutcome(m.text(mCompensation)) }
 
-// membersOf yields the members of an object; nothing for every other text. The
-// check of both ends keeps a text that was cut off in a store from being read
-// past its end.
-func membersOf(v exactjson.Value) iter.Seq2[string, exactjson.Value] {
+// braced is v if it starts and ends as an object does, else absent. It keeps a
+// text that was cut off in a store from being read past its end.
+func braced(v exactjson.Value) exactjson.Value {
 	if len(v) < 2 || v[0] != '{' || v[len(v)-1] != '}' {
-		return func(func(string, exactjson.Value) bool) {}
+		return ""
 	}
-	return v.Members()
+	return v
 }
 
 // reader turns the text of single values into what Go holds and keeps the
@@ -295,16 +293,18 @@ func (r *reader) values(name string, v exactjson.Value) []exactjson.Value {
 	return list
 }
 
-func (r *reader) object(name string, v exactjson.Value) iter.Seq2[string, exactjson.Value] {
+// object checks that v is an object. Ranging over its Members at the call, where
+// the loop is inlined, allocates nothing.
+func (r *reader) object(name string, v exactjson.Value) exactjson.Value {
 	if !v.IsNull() && v.Kind() != exactjson.KindObject {
 		r.fault(name, "an object", v)
 	}
-	return membersOf(v)
+	return braced(v)
 }
 
 func (r *reader) taskError(name string, v exactjson.Value) TaskError {
 	e := TaskError{Retryable: true}
-	for key, v := range r.object(name, v) {
+	for key, v := range r.object(name, v).Members() {
 		switch key {
 		case "code":
 			e.Code = r.text(key, v)
@@ -333,7 +333,7 @@ func (r *reader) parent(name string, v exactjson.Value) *ParentRef {
 		return nil
 	}
 	p := &ParentRef{}
-	for key, v := range r.object(name, v) {
+	for key, v := range r.object(name, v).Members() {
 		switch key {
 		case "execution_id":
 			p.ExecutionID = r.text(key, v)

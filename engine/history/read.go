@@ -95,5 +95,8 @@ func parseLines(text []byte, whole error) ([]Record, error) {
 	if err := lines.Err(); err != nil {
 		return nil, err
 	}
+	if len(records) == 0 {
+		return nil, whole
+	}
 	return records, nil
 }

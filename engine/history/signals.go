@@ -61,8 +61,8 @@ func untakenKey(name string, seq uint64) string {
 	return string(binary.BigEndian.AppendUint64([]byte(name+"\x00"), seq))
 }
 
-func (s *State) receive(e SignalReceived, seq uint64, at int64) {
-	s.addSignal(&Signal{Seq: seq, Name: e.Name, Payload: e.Payload.OrNull(), ReceivedAtMS: at, ID: e.SignalID})
+func (s *State) receive(e SignalReceived, seq uint64, at *int64) {
+	s.addSignal(&Signal{Seq: seq, Name: e.Name, Payload: e.Payload.OrNull(), ReceivedAtMS: *at, ID: e.SignalID})
 }
 
 // addSignal puts a signal into the buffer and its indexes.

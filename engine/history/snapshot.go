@@ -31,11 +31,11 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 // snapshot that gives an error, whichever it is, and fold the whole history.
 func ReadSnapshot(text string) (*State, error) {
 	v := exactjson.Value(text)
-	if got := v.Get("format"); got != exactjson.FromInt(Format) {
+	if got := braced(v).Get("format"); got != exactjson.FromInt(Format) {
 		return nil, fmt.Errorf("read snapshot: %w: expected %d, got %.20q", ErrFormat, Format, string(got))
 	}
 	r := stateReader{state: New("")}
-	for name, v := range membersOf(v) {
+	for name, v := range braced(v).Members() {
 		r.member(name, v)
 	}
 	if r.err != nil {
@@ -73,7 +73,7 @@ func (r *stateReader) member(name string, v exactjson.Value) {
 	case "finished_at_ms":
 		s.FinishedAtMS = r.intPtr(name, v)
 	case "units":
-		for key, v := range r.object(name, v) {
+		for key, v := range r.object(name, v).Members() {
 			r.unit(key, v)
 		}
 	case "abort":
@@ -101,7 +101,7 @@ func (r *stateReader) member(name string, v exactjson.Value) {
 
 func (r *stateReader) unit(key string, v exactjson.Value) {
 	u := &unit{}
-	for name, v := range r.object(key, v) {
+	for name, v := range r.object(key, v).Members() {
 		r.unitMember(&u.Unit, name, v)
 	}
 	r.state.units.Set(key, u)
@@ -214,7 +214,7 @@ func (r *stateReader) tokens(name string, v exactjson.Value) []IssuedToken {
 
 func (r *stateReader) abort(name string, v exactjson.Value) *Abort {
 	a := &Abort{}
-	for name, v := range r.object(name, v) {
+	for name, v := range r.object(name, v).Members() {
 		switch name {
 		case "kind":
 			a.Kind = AbortKind(r.text(name, v))
@@ -231,7 +231,7 @@ func (r *stateReader) abort(name string, v exactjson.Value) *Abort {
 
 func (r *stateReader) signal(name string, v exactjson.Value) {
 	signal := &Signal{}
-	for name, v := range r.object(name, v) {
+	for name, v := range r.object(name, v).Members() {
 		switch name {
 		case "seq":
 			signal.Seq = r.uint64(name, v)
@@ -252,7 +252,7 @@ func (r *stateReader) signal(name string, v exactjson.Value) {
 
 func (r *stateReader) handlers(name string, v exactjson.Value) *HandlerPhase {
 	h := &HandlerPhase{}
-	for name, v := range r.object(name, v) {
+	for name, v := range r.object(name, v).Members() {
 		switch name {
 		case "kind":
 			h.Kind = r.text(name, v)

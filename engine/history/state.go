@@ -61,13 +61,13 @@ type IssuedToken struct {
 type Unit struct {
 	// Served members, see the JSON form in statejson.go.
 	Status         UnitStatus
+	Redelivery     bool // beside Status, where it costs no space
 	Attempt        uint32
 	Input          exactjson.Value // "" when absent
 	IdempotencyKey *string
 	Output         exactjson.Value
 	Error          *TaskError
 	LastError      *TaskError
-	Redelivery     bool
 	ScheduledAtMS  *int64
 	DispatchedAtMS *int64
 	DeadlineMS     *int64
@@ -87,11 +87,11 @@ type Unit struct {
 	OutcomeUnknown  bool   // some attempt's outcome is unknown
 	LastDispatchSeq uint64
 	Signal          string // the signal that an await waits for
+	Recovered       bool   // by a catch clause
 	StaleRecorded   uint32 // StaleResultIgnored events of this unit
 	ProgressAtMS    int64  // time of the last AttemptProgress
 	Progress        exactjson.Value
-	Items           int // elements of a StepFanOut
-	Recovered       bool
+	Items           int    // elements of a StepFanOut
 	SucceededBy     string // the token that recorded Output, "" if none did
 }
 
@@ -163,6 +163,7 @@ type State struct {
 	batch   uint64 // number of the present Apply or ApplyAll, see edit
 	last    *unit  // that edit gave last, under lastKey
 	lastKey string
+	at      *int64 // UpdatedAtMS, for units to point to
 }
 
 // unit is a Unit in the tree. The mark is the batch that made this copy: while

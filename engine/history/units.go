@@ -46,6 +46,22 @@ type Result struct {
 	RetryAfterMS *int64
 }
 
+// AttemptOf is the attempt that a token was issued for.
+func (u *Unit) AttemptOf(token string) (attempt uint32, issued bool) {
+	for _, t := range slices.Backward(u.Tokens) {
+		if t.Token == token {
+			return t.Attempt, true
+		}
+	}
+	return 0, false
+}
+
+// FailedByEngine says of a unit whose attempt failed that the engine found the
+// failure: the last token that was issued reported none.
+func (u *Unit) FailedByEngine() bool {
+	return len(u.Tokens) == 0 || u.Tokens[len(u.Tokens)-1].Failure == ""
+}
+
 // Issued reports whether a dispatch of this unit issued the token.
 func (u *Unit) Issued(token string) bool {
 	return slices.ContainsFunc(u.Tokens, func(t IssuedToken) bool { return t.Token == token })
@@ -93,5 +109,5 @@ func failureDigest(e TaskError, retryAfterMS *int64) string {
 		text = append(append(text, ' '), exactjson.Hash(e.Details)...)
 	}
 	digest := sha256.Sum256(text)
-	return hex.EncodeToString(digest[:])
+	return string(hex.AppendEncode(text[:0], digest[:]))
 }
