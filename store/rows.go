@@ -174,6 +174,9 @@ type Commit struct {
 type LoadRequest struct {
 	ID    string
 	Known Seen // a cached state: with the same incarnation, only later events are read
+	// SnapshotFormat is the one format that the caller reads; snapshots of
+	// another are passed over.
+	SnapshotFormat int
 	// DueTasks asks also for the dispatched task rows whose due moment passed.
 	DueTasks bool
 	NowMS    int64
@@ -281,6 +284,7 @@ type HeldTask struct {
 	Unit         string
 	State        TaskState
 	TokenHash    string
+	Secret       string // of the token: names the attempt to the worker that holds it
 	DispatchedMS int64
 	Attempt      uint32
 	Stop         bool

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"container/list"
+	"sync"
+
+	"perigee/engine/decide"
+	"perigee/store"
+)
+
+// stateCache keeps machines of live executions warm. It is only ever a hint:
+// a call names the point that its machine stands at, and the store answers
+// with what came after, or with everything where the point is not its own.
+type stateCache struct {
+	mu      sync.Mutex
+	bytes   int // bound; none are kept at or below 0
+	used    int
+	entries map[string]*list.Element // of *warmState
+	order   *list.List               // most recently used first
+}
+
+// warmState is a machine at a point of its history. The machine is never
+// changed; calls work on clones.
+type warmState struct {
+	id      string
+	seen    store.Seen
+	machine *decide.Machine
+	size    size
+}
+
+// size is how much data a machine was made from.
+type size struct {
+	snapshot    int // bytes of the last snapshot
+	events      int // since the last snapshot
+	eventsBytes int
+}
+
+func (s size) plus(events []store.Event) size {
+	s.events += len(events)
+	for _, ev := range events {
+		s.eventsBytes += len(ev.Data)
+	}
+	return s
+}
+
+func (s size) bytes() int { return overheadBytes + s.snapshot + s.eventsBytes }
+
+// overheadBytes is a guess at what an entry takes beside its payloads.
+const overheadBytes = 4096
+
+func newStateCache(bytes int) *stateCache {
+	return &stateCache{bytes: bytes, entries: map[string]*list.Element{}, order: list.New()}
+}
+
+// get gives a clone of the machine kept for an execution. Cloning marks the
+// original's shared parts, so it happens under the lock.
+func (c *stateCache) get(id string) (warmState, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.entries[id]
+	if !ok {
+		return warmState{}, false
+	}
+	c.order.MoveToFront(el)
+	w := *el.Value.(*warmState)
+	w.machine = w.machine.Clone()
+	return w, true
+}
+
+// put keeps a machine, unless a later point of the same history is kept. The
+// machine belongs to the cache from then on.
+func (c *stateCache) put(w warmState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el, ok := c.entries[w.id]; ok {
+		old := el.Value.(*warmState)
+		if old.seen.Incarnation == w.seen.Incarnation && old.seen.Seq > w.seen.Seq {
+			return
+		}
+		c.remove(el)
+	}
+	if w.size.bytes() > c.bytes {
+		return
+	}
+	c.entries[w.id] = c.order.PushFront(&w)
+	c.used += w.size.bytes()
+	for c.used > c.bytes {
+		c.remove(c.order.Back())
+	}
+}
+
+// drop forgets an execution.
+func (c *stateCache) drop(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el, ok := c.entries[id]; ok {
+		c.remove(el)
+	}
+}
+
+func (c *stateCache) remove(el *list.Element) {
+	w := el.Value.(*warmState)
+	c.order.Remove(el)
+	delete(c.entries, w.id)
+	c.used -= w.size.bytes()
+}

@@ -1,0 +1,314 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"perigee/engine/decide"
+	"perigee/engine/history"
+	"perigee/store"
+)
+
+// maxTries bounds how often a call loads and decides again after a lost race.
+const maxTries = 8
+
+// pass is the one pass of a call over an execution: load, fold, apply the
+// commands, decide, commit. It sets each job's err. The first try takes no
+// lock; after a lost race the head is locked while deciding, so that contention
+// becomes a queue and not a storm.
+func (e *Engine) pass(ctx context.Context, id string, jobs []*job) *attempt {
+	p := &attempt{engine: e, id: id, jobs: jobs}
+	for _, j := range jobs {
+		p.looks = p.looks || j.looks
+	}
+	var err error
+	for try := range maxTries {
+		if err = p.try(ctx, try); err == nil {
+			p.settle()
+			return p
+		}
+		if again, fatal := p.again(ctx, err); !again {
+			return p.fail(fatal)
+		}
+		if p.onlyLooks() {
+			return p.fail(nil)
+		}
+	}
+	return p.fail(&Error{Code: Conflict, Message: fmt.Sprintf("the execution changed %d times while the call tried to write; repeat it with the same ids", maxTries), RetryAfter: retryAfter, Cause: err})
+}
+
+// attempt is one pass: what it decides from, and what it decided.
+type attempt struct {
+	engine *Engine
+	id     string
+	jobs   []*job
+	looks  bool
+	taken  map[string]bool // child ids found to exist -> whether they are ours
+
+	// Of the latest try.
+	loaded  store.Loaded
+	base    *decide.Machine // as loaded
+	machine *decide.Machine
+	next    []store.Task // dispatched by jobs' after
+	commit  *store.Commit
+	size    size // of what the machine was made from
+}
+
+// try loads, decides and commits once.
+func (p *attempt) try(ctx context.Context, try int) error {
+	req := store.LoadRequest{ID: p.id, SnapshotFormat: history.Format, DueTasks: p.looks, NowMS: p.engine.nowMS()}
+	warm, isWarm := p.engine.states.get(p.id)
+	if isWarm {
+		req.Known = warm.seen
+	}
+	decideNow := func(l store.Loaded) (*store.Commit, error) { return p.decide(l, warm) }
+	if try == 0 {
+		l, err := p.engine.store.Load(ctx, req)
+		if err != nil {
+			return fmt.Errorf("load: %w", err)
+		}
+		if l.Head != nil {
+			// Under the lock of a later try nothing may be read: know it before.
+			if _, err := p.engine.program(ctx, l.Head.DefinitionHash); err != nil {
+				return err
+			}
+		}
+		c, err := decideNow(l)
+		if err != nil || c == nil {
+			return err
+		}
+		return p.engine.store.Commit(ctx, *c)
+	}
+	return p.engine.store.WithHeadLocked(ctx, req, decideNow)
+}
+
+// decide applies the jobs to what was loaded and decides to the fixpoint. A
+// nil commit says that there is nothing to write.
+func (p *attempt) decide(l store.Loaded, warm warmState) (c *store.Commit, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &decisionError{fmt.Errorf("deciding about %s: %v\n%s", p.id, r, debug.Stack())}
+		}
+	}()
+	p.loaded, p.commit, p.next = l, nil, nil
+	if p.machine, p.size, err = p.engine.materialize(p.id, &l, warm, p.jobs); err != nil || p.machine == nil {
+		return nil, err
+	}
+	p.base = p.machine.Clone()
+	for id, linked := range p.taken {
+		p.machine.TakenChild(id, linked)
+	}
+	p.machine.At(l.NowMS)
+	p.takeReports()
+	for _, j := range p.jobs {
+		j.err = j.apply(p.machine, &l)
+	}
+	more := p.machine.Run()
+	for _, j := range p.jobs {
+		if j.after != nil && j.err == nil {
+			p.next = append(p.next, j.after(p.machine)...)
+		}
+	}
+	p.commit = p.build(more)
+	return p.commit, nil
+}
+
+// takeReports applies the results that lie in the inbox, before anything else.
+func (p *attempt) takeReports() {
+	for _, r := range p.loaded.Reported {
+		unit, ok := unitOf(p.id, r.Key)
+		if !ok {
+			continue
+		}
+		p.machine.Result(unit, r.TokenHash, resultOf(r))
+	}
+}
+
+// materialize makes the machine of what was loaded: from the warm one, from a
+// snapshot, or from the start. Where the execution does not exist it is the
+// machine of the job that creates it; without one every job fails and the
+// machine is nil.
+func (e *Engine) materialize(id string, l *store.Loaded, warm warmState, jobs []*job) (*decide.Machine, size, error) {
+	if l.Head == nil {
+		for _, j := range jobs {
+			if j.create != nil {
+				return decide.New(j.create(), history.New(id)), size{}, nil
+			}
+		}
+		for _, j := range jobs {
+			j.err = errorf(NotFound, "execution %q not found", id)
+		}
+		return nil, size{}, nil
+	}
+	records, err := recordsOf(l.Events)
+	if err != nil {
+		return nil, size{}, err
+	}
+	m, s := warm.machine, warm.size
+	if m != nil && warm.seen.Incarnation == l.Head.Incarnation && warm.seen.Seq <= l.Head.LastSeq && l.Snapshot == nil {
+		for _, r := range records {
+			m.Replay(r)
+		}
+	} else if m, s, err = e.coldMachine(id, l, records); err != nil {
+		return nil, size{}, err
+	}
+	if m.State().Unknown > 0 {
+		return nil, size{}, errorf(NewerHistory, "the history of %q holds events of a newer release; upgrade this server", id)
+	}
+	if m.State().LastSeq != l.Head.LastSeq {
+		return nil, size{}, &decisionError{fmt.Errorf("the history of %s ends at %d, its head says %d", id, m.State().LastSeq, l.Head.LastSeq)}
+	}
+	return m, s.plus(l.Events), nil
+}
+
+// coldMachine makes a machine without a warm one, linear in the state's size.
+func (e *Engine) coldMachine(id string, l *store.Loaded, records []history.Record) (*decide.Machine, size, error) {
+	program, ok := e.programs.byHash(l.Head.DefinitionHash)
+	if !ok {
+		return nil, size{}, &needProgram{l.Head.DefinitionHash}
+	}
+	state, s := history.New(id), size{}
+	if l.Snapshot != nil {
+		var err error
+		if state, err = history.ReadSnapshot(l.Snapshot.Data); err != nil {
+			return nil, size{}, &decisionError{fmt.Errorf("read the snapshot of %s: %w", id, err)}
+		}
+		s.snapshot = len(l.Snapshot.Data)
+	}
+	state.ApplyAll(records)
+	return decide.New(program, state), s, nil
+}
+
+// needProgram asks for a definition that is not in memory: while a head is
+// locked nothing may be read.
+type needProgram struct{ hash string }
+
+func (e *needProgram) Error() string { return "definition " + e.hash + " is not in memory" }
+
+func recordsOf(events []store.Event) ([]history.Record, error) {
+	records := make([]history.Record, len(events))
+	for i, ev := range events {
+		event, err := history.DecodeFields(history.Type(ev.Type), ev.Data)
+		if err != nil {
+			return nil, &decisionError{fmt.Errorf("read event %d: %w", ev.Seq, err)}
+		}
+		records[i] = history.Record{Seq: ev.Seq, TimestampMS: ev.AtMS, Event: event}
+	}
+	return records, nil
+}
+
+// decisionError is a fault of ours, or of the stored history: no retry helps.
+// The execution is parked with back-off, so that it cannot become a loop.
+type decisionError struct{ cause error }
+
+func (e *decisionError) Error() string { return e.cause.Error() }
+func (e *decisionError) Unwrap() error { return e.cause }
+
+// again says whether a failed try is worth another, and else what to answer.
+func (p *attempt) again(ctx context.Context, err error) (again bool, fatal error) {
+	var lost *store.LostError
+	var child *store.ChildExistsError
+	var broken *decisionError
+	var need *needProgram
+	switch {
+	case errors.As(err, &need):
+		_, err := p.engine.program(ctx, need.hash)
+		return err == nil, fromStore(err, "definition")
+	case errors.As(err, &lost):
+		return true, nil
+	case errors.As(err, &child):
+		return p.learnChildren(ctx, child), fromStore(err, "execution")
+	case errors.Is(err, store.ErrUnknownOutcome):
+		// The commands' ids are in what was written: the next load shows them.
+		p.engine.states.drop(p.id)
+		return ctx.Err() == nil, fromStore(err, "execution")
+	case errors.As(err, &broken):
+		p.engine.park(ctx, p, err)
+		return false, &Error{Code: Internal, Message: "the execution could not be decided; the server's log says why, `perigee doctor` shows it", Cause: err}
+	}
+	return false, fromStore(err, "execution")
+}
+
+// learnChildren finds out which of the children to create exist already, and
+// whether they are this execution's own.
+func (p *attempt) learnChildren(ctx context.Context, _ *store.ChildExistsError) bool {
+	if p.taken == nil {
+		p.taken = map[string]bool{}
+	}
+	for _, c := range p.machine.Children() {
+		l, err := p.engine.store.Load(ctx, store.LoadRequest{ID: c.ID, NowMS: p.engine.nowMS()})
+		if err != nil {
+			return false
+		}
+		if l.Head != nil {
+			p.taken[c.ID] = l.Head.ParentID == c.Parent.ExecutionID && l.Head.ParentStep == c.Parent.Step
+		}
+	}
+	return true
+}
+
+// settle follows up on a commit in this process: the machine is kept warm and
+// those who wait are woken.
+func (p *attempt) settle() {
+	if p.machine == nil {
+		return
+	}
+	e := p.engine
+	state := p.machine.State()
+	switch {
+	case p.commit == nil:
+		if p.loaded.Head != nil && !state.Status.Terminal() {
+			e.states.put(warmState{p.id, store.Seen{Incarnation: p.loaded.Head.Incarnation, Seq: state.LastSeq}, p.machine.Clone(), p.size})
+		}
+		return
+	case state.Status.Terminal():
+		e.states.drop(p.id)
+	default:
+		after := p.size.plus(p.commit.Events)
+		if s := p.commit.Snapshot; s != nil {
+			after = size{snapshot: len(s.Data)}
+		}
+		seen := store.Seen{Incarnation: p.commit.Head.Incarnation, Seq: state.LastSeq}
+		e.states.put(warmState{p.id, seen, p.machine.Clone(), after})
+	}
+	if len(p.commit.Events) > 0 {
+		e.hub.changed(p.id)
+	}
+	for _, t := range p.commit.Inserted {
+		if t.State == store.TaskReady {
+			e.hub.wakeQueue(t.Queue)
+		}
+	}
+	e.hub.dueSooner()
+}
+
+func (p *attempt) onlyLooks() bool {
+	for _, j := range p.jobs {
+		if !j.looks {
+			return false
+		}
+	}
+	return true
+}
+
+// fail gives every job the same error, or none: nothing was written.
+func (p *attempt) fail(err error) *attempt {
+	p.commit = nil
+	for _, j := range p.jobs {
+		j.err = err
+	}
+	return p
+}
+
+// newIncarnation makes the number that tells two executions of one id apart.
+func newIncarnation() int64 {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic("engine: no randomness for an incarnation: " + err.Error())
+	}
+	return int64(binary.BigEndian.Uint64(b[:])>>1) | 1
+}

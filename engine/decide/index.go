@@ -1,0 +1,85 @@
+package decide
+
+import (
+	"github.com/tidwall/btree"
+
+	"perigee/engine/history"
+)
+
+// openSet holds units that are neither pending nor resolved, ordered by status
+// and then by place. Cloning is copy-on-write.
+type openSet struct{ tree *btree.BTreeG[openUnit] }
+
+type openUnit struct {
+	status history.UnitStatus
+	ref    ref
+}
+
+func newOpenSet() openSet {
+	less := func(a, b openUnit) bool {
+		if a.status != b.status {
+			return a.status < b.status
+		}
+		return a.ref.less(b.ref)
+	}
+	return openSet{btree.NewBTreeGOptions(less, btree.Options{NoLocks: true, Degree: 16})}
+}
+
+func (s openSet) clone() openSet { return openSet{s.tree.Copy()} }
+
+func (s openSet) move(r ref, was, is history.UnitStatus) {
+	if opened(was) == 1 {
+		s.tree.Delete(openUnit{was, r})
+	}
+	if opened(is) == 1 {
+		s.tree.Set(openUnit{is, r})
+	}
+}
+
+// first finds the first unit of a status at or behind a place.
+func (s openSet) first(status history.UnitStatus, from ref) (found ref, ok bool) {
+	s.tree.Ascend(openUnit{status, from}, func(u openUnit) bool {
+		found, ok = u.ref, u.status == status
+		return false
+	})
+	return found, ok
+}
+
+// list lists the units of a status in one phase or, with all, in every phase.
+// It is a copy: the set may change while it is walked.
+func (s openSet) list(status history.UnitStatus, p phase, all bool, limit int) []ref {
+	var refs []ref
+	from := ref{phase: p, elem: whole}
+	if all {
+		from.phase = phaseMain
+	}
+	s.tree.Ascend(openUnit{status, from}, func(u openUnit) bool {
+		if u.status != status || !all && u.ref.phase != p || len(refs) == limit {
+			return false
+		}
+		refs = append(refs, u.ref)
+		return true
+	})
+	return refs
+}
+
+// moment is a point in time at which a unit has to be looked at.
+type moment struct {
+	atMS int64
+	ref  ref
+}
+
+// momentSet holds moments, the oldest first, ties in the definition's order.
+type momentSet struct{ tree *btree.BTreeG[moment] }
+
+func newMomentSet() momentSet {
+	less := func(a, b moment) bool {
+		if a.atMS != b.atMS {
+			return a.atMS < b.atMS
+		}
+		return a.ref.less(b.ref)
+	}
+	return momentSet{btree.NewBTreeGOptions(less, btree.Options{NoLocks: true, Degree: 16})}
+}
+
+func (s momentSet) clone() momentSet { return momentSet{s.tree.Copy()} }

@@ -1,0 +1,30 @@
+package history
+
+import (
+	"errors"
+
+	"perigee/engine/exactjson"
+)
+
+// JSON is the error as it stands in events and in a report:
+// {code, message, retryable, details?}.
+func (e TaskError) JSON() exactjson.Value {
+	w := writer{}
+	w.text("code", e.Code)
+	w.text("message", e.Message)
+	w.flag("retryable", e.Retryable)
+	if !e.Details.IsNull() {
+		w.value("details", e.Details)
+	}
+	return exactjson.Value(w.object(0))
+}
+
+// ReadTaskError reads what JSON wrote.
+func ReadTaskError(v exactjson.Value) (TaskError, error) {
+	var r reader
+	e := r.taskError("error", v)
+	if r.err != nil {
+		return TaskError{}, errors.Join(errors.New("read a task error"), r.err)
+	}
+	return e, nil
+}

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+)
+
+// hub tells those who wait in this process that something happened. It is only
+// about promptness: what happens in other processes is found by looking again.
+type hub struct {
+	mu      sync.Mutex
+	closed  bool
+	polls   []*waiter            // oldest first
+	follows map[string][]*waiter // by execution id
+	due     chan struct{}        // the tick loop's, capacity 1; nil: nobody loops
+}
+
+// waiter waits for one signal.
+type waiter struct {
+	queues []string
+	ready  chan struct{} // closed at the signal
+}
+
+// waitQueues registers a poll that waits for a ready task in one of queues.
+func (h *hub) waitQueues(queues []string) *waiter {
+	w := &waiter{queues: queues, ready: make(chan struct{})}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		close(w.ready)
+		return w
+	}
+	h.polls = append(h.polls, w)
+	return w
+}
+
+// leaveQueues takes a poll back. Where it was woken meanwhile, the signal goes
+// on to another waiter, so that none is lost.
+func (h *hub) leaveQueues(w *waiter) {
+	h.mu.Lock()
+	i := slices.Index(h.polls, w)
+	if i >= 0 {
+		h.polls = slices.Delete(h.polls, i, i+1)
+	}
+	h.mu.Unlock()
+	if i < 0 {
+		for _, q := range w.queues {
+			h.wakeQueue(q)
+		}
+	}
+}
+
+// wakeQueue wakes the longest waiting poll that asks for a queue.
+func (h *hub) wakeQueue(queue string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, w := range h.polls {
+		if slices.Contains(w.queues, queue) {
+			h.polls = slices.Delete(h.polls, i, i+1)
+			close(w.ready)
+			return
+		}
+	}
+}
+
+// follow registers a caller that waits for an execution to change.
+func (h *hub) follow(id string) *waiter {
+	w := &waiter{ready: make(chan struct{})}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		close(w.ready)
+		return w
+	}
+	if h.follows == nil {
+		h.follows = map[string][]*waiter{}
+	}
+	h.follows[id] = append(h.follows[id], w)
+	return w
+}
+
+func (h *hub) unfollow(id string, w *waiter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := h.follows[id]
+	if i := slices.Index(list, w); i >= 0 {
+		list = slices.Delete(list, i, i+1)
+	}
+	if len(list) == 0 {
+		delete(h.follows, id)
+		return
+	}
+	h.follows[id] = list
+}
+
+// changed wakes those who follow an execution.
+func (h *hub) changed(id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range h.follows[id] {
+		close(w.ready)
+	}
+	delete(h.follows, id)
+}
+
+// dueSooner wakes the tick loop to look at the next due moment again.
+func (h *hub) dueSooner() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.due == nil {
+		return
+	}
+	select {
+	case h.due <- struct{}{}:
+	default: // it has been told already
+	}
+}
+
+// loop gives the channel by which dueSooner wakes the tick loop.
+func (h *hub) loop() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.due == nil {
+		h.due = make(chan struct{}, 1)
+	}
+	return h.due
+}
+
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	for _, w := range h.polls {
+		close(w.ready)
+	}
+	for _, list := range h.follows {
+		for _, w := range list {
+			close(w.ready)
+		}
+	}
+	h.polls, h.follows = nil, nil
+}
+
+func (h *hub) isClosed() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.closed
+}

@@ -1,0 +1,130 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"perigee/engine/decide"
+	"perigee/store"
+)
+
+// job is one command for one execution. Commands that meet in one process are
+// combined: whoever finds nobody at work becomes the leader and commits for
+// all that wait, with one load and one commit.
+type job struct {
+	// apply checks the command against the state and emits its events. It runs
+	// anew on every try, so it sets what it answers and keeps nothing. An error
+	// means that it emitted nothing.
+	apply func(m *decide.Machine, l *store.Loaded) error
+	// after runs when everything is decided: it may dispatch what became ready.
+	after func(m *decide.Machine) []store.Task
+	// create gives the program of an execution that does not exist yet.
+	create func() decide.Program
+	tags   map[string]string // of the execution to create
+	// looks asks for the dispatched tasks that are due; such a job is background
+	// work: it is dropped when it loses a race.
+	looks bool
+
+	done chan struct{}
+	err  error
+}
+
+// lineup holds the jobs that wait for each execution.
+type lineup struct {
+	mu    sync.Mutex
+	lines map[string]*line
+}
+
+type line struct{ waiting []*job }
+
+// maxCombined bounds how many commands share one commit.
+const maxCombined = 128
+
+// callTimeout bounds one batch, so that a database that hangs does not hold
+// those who wait for ever.
+const callTimeout = 20 * time.Second
+
+// do runs a job for an execution, alone or together with others.
+func (e *Engine) do(ctx context.Context, id string, j *job) error {
+	j.done = make(chan struct{})
+	if e.lines.join(id, j) {
+		e.lead(ctx, id)
+	}
+	select {
+	case <-j.done:
+		return j.err
+	case <-ctx.Done():
+		// The leader may still commit it: the caller's retry, with the same
+		// ids, finds out.
+		return &Error{Code: Unavailable, Message: "the call ran out of time; repeat it with the same ids", RetryAfter: retryAfter, Cause: ctx.Err()}
+	}
+}
+
+// join lines up a job and reports whether the caller has to lead.
+func (l *lineup) join(id string, j *job) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lines == nil {
+		l.lines = map[string]*line{}
+	}
+	at, busy := l.lines[id]
+	if !busy {
+		at = &line{}
+		l.lines[id] = at
+	}
+	at.waiting = append(at.waiting, j)
+	return !busy
+}
+
+// take gives the leader the jobs that wait; none ends its lead.
+func (l *lineup) take(id string) []*job {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at := l.lines[id]
+	n := min(len(at.waiting), maxCombined)
+	if n == 0 {
+		delete(l.lines, id)
+		return nil
+	}
+	jobs := at.waiting[:n:n]
+	at.waiting = at.waiting[n:]
+	return jobs
+}
+
+// lead commits for all who wait. The leader serves the batch that holds its
+// own job; when others came in meanwhile the lead passes to a goroutine, so
+// that no caller works for others for ever. What a commit makes due in other
+// executions is done after the line is left: it may come back to this one.
+func (e *Engine) lead(ctx context.Context, id string) {
+	first := e.serve(ctx, id, e.lines.take(id))
+	if jobs := e.lines.take(id); jobs != nil {
+		go func() {
+			ctx := context.WithoutCancel(ctx)
+			var passes []*attempt
+			for ; jobs != nil; jobs = e.lines.take(id) {
+				passes = append(passes, e.serve(ctx, id, jobs))
+			}
+			for _, p := range passes {
+				e.follow(ctx, p)
+			}
+		}()
+	}
+	e.follow(context.WithoutCancel(ctx), first)
+}
+
+// serve runs one batch and tells each job how it went. A caller that goes away
+// takes nobody's commit along: only its deadline counts.
+func (e *Engine) serve(ctx context.Context, id string, jobs []*job) *attempt {
+	deadline := time.Now().Add(callTimeout)
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline = d
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	defer cancel()
+	p := e.pass(ctx, id, jobs)
+	for _, j := range jobs {
+		close(j.done)
+	}
+	return p
+}

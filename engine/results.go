@@ -1,0 +1,250 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"perigee/engine/decide"
+	"perigee/engine/exactjson"
+	"perigee/engine/history"
+	"perigee/store"
+)
+
+// maxResults bounds the results of one call.
+const maxResults = 100
+
+// nextWish is a worker's wish for more work in the answer to its results.
+type nextWish struct {
+	session  store.Session
+	queues   []string
+	claimKey string
+	secrets  []string
+	got      []Assignment
+}
+
+// Results takes in what workers report: all results for one execution are one
+// commit. With a next session, work that these results made ready is handed
+// out in that commit, any other in one more. Each ack stands for itself.
+func (e *Engine) Results(ctx context.Context, r ResultsRequest) (ResultsAnswer, error) {
+	if len(r.Results) == 0 || len(r.Results) > maxResults {
+		return ResultsAnswer{}, errorf(InvalidRequest, "results has 1 to %d entries; this one has %d", maxResults, len(r.Results))
+	}
+	answer := ResultsAnswer{Acks: make([]Ack, len(r.Results))}
+	wish, err := e.wish(ctx, r)
+	if errors.Is(err, unknownSession()) {
+		answer.NextError = string(UnknownSession)
+	} else if err != nil {
+		return ResultsAnswer{}, err
+	}
+	for _, group := range groupResults(r.Results, answer.Acks) {
+		if err := e.report(ctx, group, wish); err != nil {
+			return ResultsAnswer{}, err
+		}
+	}
+	if wish == nil {
+		return answer, nil
+	}
+	if len(wish.got) == 0 {
+		wish.got, err = e.claim(ctx, store.ClaimRequest{
+			Session: wish.session.Hash, WorkerID: wish.session.WorkerID, Queues: wish.queues, ClaimKey: wish.claimKey,
+			Secrets: wish.secrets, SessionTimeoutMS: e.opts.SessionTimeout.Milliseconds(),
+		})
+		if err != nil {
+			// The results stand; the worker polls for more.
+			answer.NextError = string(CodeOf(err))
+		}
+	}
+	answer.Next = wish.got
+	return answer, nil
+}
+
+// wish prepares the handing out of more work; nil where none is asked for.
+func (e *Engine) wish(ctx context.Context, r ResultsRequest) (*nextWish, error) {
+	if r.NextSession == "" {
+		return nil, nil
+	}
+	if r.NextMax == 0 {
+		r.NextMax = 1
+	}
+	if r.NextMax < 1 || r.NextMax > maxTasksPerPoll {
+		return nil, errorf(InvalidRequest, "max_tasks is 1 to %d; this is %d", maxTasksPerPoll, r.NextMax)
+	}
+	session, err := e.session(ctx, r.NextSession)
+	if err != nil {
+		return nil, err
+	}
+	return &nextWish{
+		session: session,
+		queues:  queuesOf(session),
+		// The same results again, after a lost reply, get the same tasks again.
+		claimKey: hashSecret(r.Results[0].Token),
+		secrets:  e.newSecrets(r.NextMax),
+	}, nil
+}
+
+// reported is a result on its way to its execution.
+type reported struct {
+	token  taskToken
+	result decide.Result
+	ack    *Ack
+}
+
+// groupResults sorts results by execution, in the order of their first ones.
+// A token that is none of ours gets its ack here.
+func groupResults(results []Result, acks []Ack) [][]reported {
+	var groups [][]reported
+	for i, r := range results {
+		acks[i] = Ack{Token: r.Token, Reason: decide.UnknownToken}
+		token, ok := parseToken(r.Token)
+		if !ok {
+			continue
+		}
+		one := reported{token, decidedResult(r), &acks[i]}
+		at := slices.IndexFunc(groups, func(g []reported) bool { return g[0].token.execution == token.execution })
+		if at < 0 {
+			groups = append(groups, []reported{one})
+		} else {
+			groups[at] = append(groups[at], one)
+		}
+	}
+	return groups
+}
+
+func decidedResult(r Result) decide.Result {
+	d := decide.Result{Output: r.Output, Error: r.Error}
+	switch {
+	case r.TooLarge != "":
+		d.Refused = &history.TaskError{Code: decide.CodePayloadTooLarge, Message: r.TooLarge}
+	case r.Malformed != "":
+		d.Refused = &history.TaskError{Code: decide.CodeOutputContract, Message: r.Malformed}
+	}
+	if r.RetryAfter != nil {
+		ms := r.RetryAfter.Milliseconds()
+		d.RetryAfterMS = &ms
+	}
+	return d
+}
+
+// report applies the results of one execution in one commit.
+func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) error {
+	var got []Assignment
+	j := &job{apply: func(m *decide.Machine, _ *store.Loaded) error {
+		for _, r := range group {
+			ack := m.Result(r.token.unit, r.token.hash(), r.result)
+			r.ack.Accepted, r.ack.Reason = ack.Accepted, ack.Reason
+		}
+		return nil
+	}}
+	if wish != nil && len(wish.got) < len(wish.secrets) {
+		j.after = func(m *decide.Machine) []store.Task {
+			got = nil
+			tasks := e.dispatchNext(m, wish)
+			for _, t := range tasks {
+				got = append(got, assignmentOf(t))
+			}
+			return tasks
+		}
+	}
+	err := e.do(ctx, group[0].token.execution, j)
+	if errors.Is(err, errorf(NotFound, "")) {
+		return nil // the ack says so
+	}
+	if err == nil && wish != nil {
+		wish.got = append(wish.got, got...)
+	}
+	return err
+}
+
+// dispatchNext hands what this very decision made ready to the worker whose
+// result it was, in the same commit.
+func (e *Engine) dispatchNext(m *decide.Machine, wish *nextWish) []store.Task {
+	var tasks []store.Task
+	scheduled := map[string]uint64{}
+	var order []string
+	for _, r := range m.Records() {
+		if s, ok := r.Event.(history.StepScheduled); ok {
+			scheduled[s.Step] = r.Seq
+			order = append(order, s.Step)
+		}
+	}
+	for _, unit := range order {
+		free := len(wish.secrets) - len(wish.got) - len(tasks)
+		row, ok := m.Row(unit)
+		if free <= 0 || !ok || !slices.Contains(wish.queues, row.Queue) || !m.Startable(unit) {
+			continue
+		}
+		t := e.readyTask(m, unit, row, scheduled[unit])
+		t.State = store.TaskDispatched
+		t.Secret = wish.secrets[len(wish.got)+len(tasks)]
+		t.TokenHash = hashSecret(t.Secret)
+		t.Session, t.WorkerID, t.ClaimKey = wish.session.Hash, wish.session.WorkerID, wish.claimKey
+		t.DispatchedMS = m.Now()
+		t.DeadlineMS = t.DispatchedMS + t.TimeoutMS
+		t.DueAtMS = min(t.DeadlineMS, t.DispatchedMS+e.opts.SessionTimeout.Milliseconds())
+		deadline := t.DeadlineMS
+		m.Dispatch(unit, history.StepDispatched{
+			Token: t.TokenHash, WorkerID: t.WorkerID, WorkerSession: t.Session, DeadlineMS: &deadline,
+		})
+		tasks = append(tasks, t)
+	}
+	return tasks
+}
+
+// Progress records what a worker says of an attempt, at most once a second,
+// and keeps its session alive. It reports whether the attempt is still the
+// current one and whether the worker should stop.
+func (e *Engine) Progress(ctx context.Context, token string, details exactjson.Value) (accepted, cancel bool, err error) {
+	t, ok := parseToken(token)
+	if !ok {
+		return false, true, nil
+	}
+	session := ""
+	err = e.do(ctx, t.execution, &job{apply: func(m *decide.Machine, _ *store.Loaded) error {
+		if err := e.checkPayload("details", details, decide.Program{Definition: m.Definition()}); err != nil {
+			return err
+		}
+		accepted = m.Progress(t.unit, t.hash(), details)
+		cancel = !accepted || m.State().Abort != nil && !history.IsCleanup(t.unit)
+		if u := m.State().Unit(t.unit); accepted && u.WorkerSession != nil {
+			session = *u.WorkerSession
+		}
+		return nil
+	}})
+	if errors.Is(err, errorf(NotFound, "")) {
+		return false, true, nil
+	}
+	if err != nil {
+		return false, false, err
+	}
+	if session != "" {
+		e.touchHash(ctx, session)
+	}
+	return accepted, cancel, nil
+}
+
+// touchHash is touch for a session that this process may not have seen.
+func (e *Engine) touchHash(ctx context.Context, hash string) {
+	if _, ok := e.sessions.get(hash); ok {
+		e.touch(ctx, hash)
+		return
+	}
+	if _, err := e.store.TouchSession(ctx, hash, e.nowMS(), e.touchAgeMS()); err != nil && !errors.Is(err, store.ErrNotFound) {
+		e.log.WarnContext(ctx, "a worker's sign of life could not be written", "error", err)
+	}
+}
+
+// resultOf reads a result from the inbox.
+func resultOf(r store.Report) decide.Result {
+	d := decide.Result{RetryAfterMS: r.RetryAfterMS}
+	if r.Success {
+		d.Output = exactjson.Value(r.Payload)
+		return d
+	}
+	e, err := history.ReadTaskError(exactjson.Value(r.Payload))
+	if err != nil {
+		e = history.TaskError{Code: string(Internal), Message: "the reported error cannot be read"}
+	}
+	d.Error = &e
+	return d
+}

@@ -1,0 +1,178 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"perigee/engine/decide"
+	"perigee/engine/exactjson"
+	"perigee/engine/history"
+	"perigee/engine/schema"
+	"perigee/store"
+)
+
+var executionID = regexp.MustCompile(`^[A-Za-z0-9\-_.:]{1,200}$`)
+
+// Bounds of an execution's tags.
+const (
+	maxTags     = 32
+	maxTagBytes = 256 // of a name, and of a value
+)
+
+// Start starts an execution. The same id with the same workflow and input
+// again is a no-op. Errors: InvalidRequest, InvalidInput, InvalidExecutionID,
+// WorkflowNotFound, ExecutionExists, PayloadTooLarge, ResourceExhausted.
+func (e *Engine) Start(ctx context.Context, r StartRequest) (Started, error) {
+	if r.ExecutionID == "" {
+		r.ExecutionID = e.opts.NewID()
+	} else if !executionID.MatchString(r.ExecutionID) {
+		return Started{}, errorf(InvalidExecutionID, "an execution id has 1 to 200 letters, digits or - _ . : — this one has %d bytes", len(r.ExecutionID))
+	}
+	if err := checkTags(r.Tags); err != nil {
+		return Started{}, err
+	}
+	row, err := e.version(ctx, r.Workflow, r.Version)
+	if err != nil {
+		return Started{}, err
+	}
+	program, err := e.program(ctx, row.Hash)
+	if err != nil {
+		return Started{}, fromStore(err, "definition")
+	}
+	if err := e.roomForOne(ctx); err != nil {
+		return Started{}, err
+	}
+	created, err := e.start(ctx, r, program)
+	if err != nil {
+		return Started{}, err
+	}
+	started := Started{ExecutionID: r.ExecutionID, Created: created}
+	if r.Wait > 0 {
+		state, err := e.Execution(ctx, r.ExecutionID, r.Wait)
+		if err == nil && state.Status.Terminal() {
+			started.State = state
+		}
+	}
+	return started, nil
+}
+
+func (e *Engine) start(ctx context.Context, r StartRequest, program decide.Program) (created bool, err error) {
+	var input exactjson.Value
+	var invalid error
+	input, invalid = e.checkInput(program, r.Input)
+	err = e.do(ctx, r.ExecutionID, &job{
+		tags:   r.Tags,
+		create: func() decide.Program { return program },
+		apply: func(m *decide.Machine, l *store.Loaded) error {
+			created = m.State().LastSeq == 0
+			if !created {
+				return sameStart(m, r)
+			}
+			if invalid != nil {
+				return invalid
+			}
+			d := program.Definition
+			m.Create(history.WorkflowCreated{Workflow: d.Name, Version: d.Version, DefinitionHash: d.Hash, Input: input})
+			return nil
+		},
+	})
+	return created, err
+}
+
+// checkInput applies the definition's defaults and its input schema.
+func (e *Engine) checkInput(p decide.Program, input exactjson.Value) (exactjson.Value, error) {
+	if input.IsNull() {
+		input = exactjson.EmptyObject
+	}
+	filled, violations := p.Definition.Input.Apply(input)
+	if len(violations) > 0 {
+		return "", violated(InvalidInput, fmt.Sprintf("the input of %s@%s", p.Definition.Name, p.Definition.Version), violations)
+	}
+	return filled, e.checkPayload("the input", filled, p)
+}
+
+// checkPayload bounds what is written into a history.
+func (e *Engine) checkPayload(what string, v exactjson.Value, p decide.Program) error {
+	limit := e.limits.MaxPayloadBytes
+	if own := p.Definition.Limits.MaxPayloadBytes; own > 0 && (limit == 0 || own < limit) {
+		limit = own
+	}
+	if limit == 0 || len(v) <= limit {
+		return nil
+	}
+	return errorf(PayloadTooLarge, "%s has %d bytes; the limit is %d (max_payload_bytes); keep large data elsewhere and pass a reference", what, len(v), limit)
+}
+
+// violated makes an error of schema violations, all of them in the details.
+func violated(code Code, what string, violations []schema.Violation) error {
+	list := make([]map[string]string, len(violations))
+	for i, v := range violations {
+		list[i] = map[string]string{"path": v.Path, "message": v.Message}
+	}
+	at := violations[0].Path
+	if at == "" {
+		at = "the top"
+	}
+	return &Error{
+		Code:    code,
+		Message: fmt.Sprintf("%s is not as its schema says, at %s: %s", what, at, violations[0].Message),
+		Details: map[string]any{"violations": list},
+	}
+}
+
+// sameStart compares a start with the execution that has its id, under that
+// execution's own definition.
+func sameStart(m *decide.Machine, r StartRequest) error {
+	s := m.State()
+	input := r.Input
+	if input.IsNull() {
+		input = exactjson.EmptyObject
+	}
+	filled, violations := m.Definition().Input.Apply(input)
+	var differs []string
+	if s.Workflow != r.Workflow {
+		differs = append(differs, "workflow")
+	}
+	if r.Version != "" && s.Version != r.Version {
+		differs = append(differs, "version")
+	}
+	if len(violations) > 0 || !exactjson.Equal(filled, s.Input) {
+		differs = append(differs, "input")
+	}
+	if len(differs) == 0 {
+		return nil
+	}
+	return errorf(ExecutionExists, "execution %q exists with another %s (%s@%s); use another execution_id for another execution",
+		s.ID, strings.Join(differs, " and "), s.Workflow, s.Version)
+}
+
+func checkTags(tags map[string]string) error {
+	if len(tags) > maxTags {
+		return errorf(InvalidRequest, "an execution has at most %d tags; these are %d", maxTags, len(tags))
+	}
+	for name, value := range tags {
+		if name == "" || len(name) > maxTagBytes || len(value) > maxTagBytes || strings.Contains(name, "=") {
+			return errorf(InvalidRequest, "a tag has a name of 1 to %d bytes without `=` and a value of at most %d bytes", maxTagBytes, maxTagBytes)
+		}
+	}
+	return nil
+}
+
+// roomForOne bounds the executions that are active at once. Starts that come
+// together may overshoot a little.
+func (e *Engine) roomForOne(ctx context.Context) error {
+	limit := e.opts.MaxActiveExecutions
+	if limit <= 0 {
+		return nil
+	}
+	n, err := e.store.CountActive(ctx, limit)
+	if err != nil {
+		return fromStore(err, "executions")
+	}
+	if n >= limit {
+		return &Error{Code: ResourceExhausted, Message: fmt.Sprintf("%d executions are active, the limit is %d (max_active_executions); try again when some have ended", n, limit), RetryAfter: retryAfter}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"perigee/engine/decide"
+	"perigee/store"
+)
+
+// reportedAgeMS is how long a result may lie in the inbox, and a message in
+// the outbox, before a tick sees to it: whoever wrote it does so sooner, or died.
+const reportedAgeMS = 1000
+
+// Tick is one pass over due work: timers, retries, deadlines, lost workers,
+// messages between executions. At most max executions are looked at. Ticks may
+// overlap, come late, be lost or run twice.
+func (e *Engine) Tick(ctx context.Context, max int) (TickReport, error) {
+	var report TickReport
+	due, err := e.store.Due(ctx, store.DueRequest{NowMS: e.nowMS(), Limit: max, ReportedAgeMS: reportedAgeMS})
+	if err != nil {
+		return report, fromStore(err, "due work")
+	}
+	report.NextMS = due.NextMS
+	report.More = len(due.ExecutionIDs) >= max
+	for _, id := range due.ExecutionIDs {
+		if ctx.Err() != nil {
+			report.More = true
+			return report, nil
+		}
+		report.Advanced++
+		if err := e.advance(ctx, id); err != nil {
+			report.Parked++
+			e.log.ErrorContext(ctx, "a due execution could not be advanced", "execution_id", id, "error", err)
+		}
+	}
+	if due.Outbox {
+		err = e.deliverAll(ctx, &report)
+	}
+	return report, err
+}
+
+// deliverBatch is how many messages a tick delivers.
+const deliverBatch = 100
+
+func (e *Engine) deliverAll(ctx context.Context, report *TickReport) error {
+	messages, err := e.store.Outbox(ctx, "", deliverBatch)
+	if err != nil {
+		return fromStore(err, "messages")
+	}
+	for _, m := range messages {
+		if err := e.deliver(ctx, m); err != nil {
+			e.log.ErrorContext(ctx, "a message could not be delivered", "message", m.ID, "error", err)
+			continue
+		}
+		report.Delivered++
+	}
+	return nil
+}
+
+// advance looks at an execution: what is due is decided, and attempts whose
+// workers fell silent are found. It loses every race gladly.
+func (e *Engine) advance(ctx context.Context, id string) error {
+	var sightings []store.Sighting
+	err := e.do(ctx, id, &job{
+		looks: true,
+		apply: func(m *decide.Machine, l *store.Loaded) error {
+			sightings = e.lookAtWorkers(m, l)
+			return nil
+		},
+	})
+	if errors.Is(err, errorf(NotFound, "")) {
+		return nil
+	}
+	if err != nil || len(sightings) == 0 {
+		return err
+	}
+	return e.store.Sight(ctx, sightings)
+}
+
+// lookAtWorkers decides about dispatched tasks whose due moment passed. One
+// whose worker is silent is marked suspect; still silent two heartbeat
+// intervals later its outcome is unknown, so that an outage of ours does not
+// lose every worker. What is left gets its next due moment.
+func (e *Engine) lookAtWorkers(m *decide.Machine, l *store.Loaded) []store.Sighting {
+	now := l.NowMS
+	timeout, beat := e.opts.SessionTimeout.Milliseconds(), e.opts.HeartbeatInterval.Milliseconds()
+	var sightings []store.Sighting
+	for _, row := range l.Due {
+		next := store.Sighting{Key: row.Key, TokenHash: row.TokenHash}
+		switch silent := row.LastSeenMS+timeout <= now; {
+		case row.DeadlineMS > 0 && row.DeadlineMS <= now:
+			continue // decide's
+		case !silent:
+			next.DueAtMS = row.LastSeenMS + timeout
+		case row.SuspectAtMS == 0:
+			next.SuspectAtMS = now
+			next.DueAtMS = now + 2*beat
+		case now >= row.SuspectAtMS+2*beat:
+			m.Lost(row.Unit, row.TokenHash, decide.ReasonStoppedResponding(row.WorkerID))
+			continue
+		default:
+			next.SuspectAtMS = row.SuspectAtMS
+			next.DueAtMS = row.SuspectAtMS + 2*beat
+		}
+		if row.DeadlineMS > 0 {
+			next.DueAtMS = min(next.DueAtMS, row.DeadlineMS)
+		}
+		sightings = append(sightings, next)
+	}
+	return sightings
+}
+
+// Bounds of the back-off of an execution whose decision errs.
+const (
+	parkFirst = time.Second
+	parkMost  = time.Hour
+)
+
+// park puts an execution whose decision erred aside, with back-off and a
+// count that doctor and the metrics show.
+func (e *Engine) park(ctx context.Context, p *attempt, cause error) {
+	e.log.ErrorContext(ctx, "an execution could not be decided and is parked", "execution_id", p.id, "error", cause)
+	e.states.drop(p.id)
+	if p.loaded.Head == nil {
+		return
+	}
+	h := *p.loaded.Head
+	delay := parkMost
+	if h.ErrorCount < 12 {
+		delay = min(parkMost, parkFirst<<h.ErrorCount)
+	}
+	h.ErrorCount++
+	h.DueAtMS = p.loaded.NowMS + delay.Milliseconds()
+	err := e.store.Commit(ctx, store.Commit{Seen: store.Seen{Incarnation: h.Incarnation, Seq: h.LastSeq}, Head: h})
+	var lost *store.LostError
+	if err != nil && !errors.As(err, &lost) {
+		e.log.ErrorContext(ctx, "an execution could not be parked", "execution_id", p.id, "error", err)
+	}
+}
+
+// Intervals of the local loop.
+const (
+	tickBatch    = 100
+	tickLongest  = time.Second // how long a moment in another process stays unseen
+	tickShortest = time.Millisecond
+	sweepEvery   = time.Hour // of sessions that ended long ago
+)
+
+// Run is the loop of a server that stays up: it ticks whenever something is
+// due, and runs built-in tasks. It returns when ctx ends.
+func (e *Engine) Run(ctx context.Context) error {
+	sooner := e.hub.loop()
+	done := e.runBuiltins(ctx)
+	defer func() { <-done }()
+	var swept time.Time
+	for ctx.Err() == nil {
+		report, err := e.Tick(ctx, tickBatch)
+		if err != nil && ctx.Err() == nil {
+			e.log.ErrorContext(ctx, "the tick failed", "error", err)
+		}
+		if time.Since(swept) > sweepEvery {
+			swept = time.Now()
+			e.sweep(ctx)
+		}
+		if report.More && err == nil {
+			continue
+		}
+		e.sleep(ctx, e.untilDue(report.NextMS), sooner)
+	}
+	return nil
+}
+
+// untilDue is how long the loop may sleep.
+func (e *Engine) untilDue(nextMS int64) time.Duration {
+	if nextMS == 0 {
+		return tickLongest
+	}
+	left := time.Duration(nextMS-e.localMS()) * time.Millisecond
+	return min(tickLongest, max(tickShortest, left))
+}
+
+func (e *Engine) sleep(ctx context.Context, d time.Duration, sooner <-chan struct{}) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-sooner:
+	}
+}
+
+// sweep removes sessions of workers that are gone for good.
+func (e *Engine) sweep(ctx context.Context) {
+	keep := max(sweepEvery, 10*e.opts.SessionTimeout)
+	if err := e.store.DropSessions(ctx, e.localMS()-keep.Milliseconds()); err != nil {
+		e.log.WarnContext(ctx, "old sessions could not be removed", "error", err)
+	}
+}
+
+// runBuiltins claims and runs the tasks that the server runs itself. The
+// channel is closed when the last one has ended.
+func (e *Engine) runBuiltins(ctx context.Context) <-chan struct{} {
+	done := make(chan struct{})
+	if e.opts.HTTPRequest == nil {
+		close(done)
+		return done
+	}
+	go func() {
+		defer close(done)
+		running := make(chan struct{}, maxBuiltins)
+		for ctx.Err() == nil {
+			w := e.hub.waitQueues([]string{decide.HTTPQueue})
+			tasks, err := e.ClaimBuiltins(ctx, 1)
+			if err != nil && ctx.Err() == nil {
+				e.log.ErrorContext(ctx, "built-in tasks could not be claimed", "error", err)
+			}
+			if len(tasks) == 0 {
+				e.awaitQueue(ctx, w, lookAgain)
+				continue
+			}
+			e.hub.leaveQueues(w)
+			running <- struct{}{}
+			go func() {
+				defer func() { <-running }()
+				e.RunBuiltin(ctx, tasks[0])
+			}()
+		}
+		for range maxBuiltins {
+			running <- struct{}{}
+		}
+	}()
+	return done
+}
+
+// maxBuiltins bounds the built-in tasks that one process runs at once.
+const maxBuiltins = 16
+
+// ClaimBuiltins claims built-in tasks for this process.
+func (e *Engine) ClaimBuiltins(ctx context.Context, n int) ([]Assignment, error) {
+	return e.claim(ctx, store.ClaimRequest{
+		Session: builtinPrefix + e.instance, WorkerID: "perigee", Queues: []string{decide.HTTPQueue},
+		ClaimKey: e.opts.NewID(), Secrets: e.newSecrets(n), SessionTimeoutMS: e.opts.SessionTimeout.Milliseconds(),
+	})
+}
+
+// RunBuiltin runs a built-in task and reports its result.
+func (e *Engine) RunBuiltin(ctx context.Context, a Assignment) {
+	output, fail := e.opts.HTTPRequest(ctx, a.Input)
+	if ctx.Err() != nil {
+		return // the deadline redelivers it
+	}
+	_, err := e.Results(ctx, ResultsRequest{Results: []Result{{Token: a.Token, Output: output, Error: fail}}})
+	if err != nil {
+		e.log.ErrorContext(ctx, "the result of a built-in task could not be recorded", "execution_id", a.ExecutionID, "step_id", a.StepID, "error", err)
+	}
+}
