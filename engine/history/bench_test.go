@@ -29,7 +29,9 @@ func storedRun(n int) (events []stored, size int) {
 		}
 		events = append(events, stored{uint64(len(events) + 1), at, e.Type(), fields})
 	}
-	payload := exactjson.Value(`{"order":"4711","items":[{"sku":"A-1","count":2},{"sku":"B-22","count":1}],"total":1249.95}`)
+	payload := exactjson.Value(`{"order_id":"ord_01HF7ZK3","customer":{"id":"cus_8812","email":"jo@example.org","name":"Jo Example"},` +
+		`"items":[{"sku":"A-1","count":2,"price":499.5},{"sku":"B-22","count":1,"price":250.95}],"total":1249.95,` +
+		`"address":{"street":"Main Street 1","city":"Springfield","zip":"12345"},"note":"please leave it at the door"}`)
 	token := func(i int) string { return fmt.Sprintf("%064x", i) }
 	deadline := int64(1790000300000)
 	add(history.WorkflowCreated{Workflow: "order", Version: "1.0.0", DefinitionHash: "sha256:" + token(0), Input: payload})
@@ -89,13 +91,11 @@ func BenchmarkFold(b *testing.B) {
 // BenchmarkApply is one event on a warm state of many units, as a call does it:
 // clone, apply, throw away.
 func BenchmarkApply(b *testing.B) {
-	s := history.New("wide")
-	items := make([]exactjson.Value, 10_000)
-	s.Apply(history.Record{Seq: 1, Event: history.StepFanOut{Step: "each", Items: items}})
-	event := history.StepSucceeded{Step: history.ElementKey("each", 5000), Attempt: 1, Output: exactjson.EmptyObject}
+	s := wide(10_000)
+	event := history.StepCancelled{Step: history.ElementKey("each", 5000)}
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Clone().Apply(history.Record{Seq: 2, TimestampMS: 5, Event: event})
+		s.Clone().Apply(history.Record{Seq: 20_000, TimestampMS: 5, Event: event})
 	}
 }
 
@@ -118,4 +118,48 @@ func BenchmarkFoldOnly(b *testing.B) {
 	events, _ := storedRun(300)
 	decodeRun(b, events, func(r history.Record) { records = append(records, r) })
 	benchmarkRun(b, func([]stored) { history.Fold("order-4711", records) })
+}
+
+// wide is a state with n elements of one step, all succeeded.
+func wide(n int) *history.State {
+	s := history.New("wide")
+	s.Apply(history.Record{Seq: 1, Event: history.StepFanOut{Step: "each", Items: make([]exactjson.Value, n)}})
+	for i := range n {
+		s.Apply(history.Record{Seq: uint64(i + 2), TimestampMS: 5, Event: history.StepSucceeded{
+			Step: history.ElementKey("each", i), Attempt: 1, Output: `{"id":"ch_123","amount":129900}`,
+		}})
+	}
+	return s
+}
+
+// BenchmarkReadSnapshot is what a cold call pays beside the tail.
+func BenchmarkReadSnapshot(b *testing.B) {
+	text := string(wide(10_000).AppendSnapshot(nil))
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := history.ReadSnapshot(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAppendSnapshot(b *testing.B) {
+	s := wide(10_000)
+	text := s.AppendSnapshot(nil)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		text = s.AppendSnapshot(text[:0])
+	}
+}
+
+func TestApply_CostsTheSameHoweverManyUnitsThereAre(t *testing.T) {
+	for _, n := range []int{1, 10_000} {
+		s := wide(n).Clone()
+		r := history.Record{Seq: uint64(n + 2), TimestampMS: 9, Event: history.StepCancelled{Step: "each[0]"}}
+		s.Apply(r) // copies the way to the unit, once after a Clone
+		if got := testing.AllocsPerRun(100, func() { s.Apply(r) }); got > 1 {
+			t.Errorf("%d units: expected one allocation, the copy of the unit, got %v", n, got)
+		}
+	}
 }

@@ -122,7 +122,7 @@ func (s *State) apply(r Record) {
 			s.begin(e.Step).scheduled(e, at)
 		}
 	case StepDispatched:
-		s.edit(e.Step).dispatched(e, r.Seq, at)
+		s.edit(e.Step).dispatched(&e, r.Seq, at)
 	case StepSucceeded:
 		u := s.edit(e.Step)
 		u.succeeded(e.Output, r.Seq, at)
@@ -265,14 +265,14 @@ func (u *Unit) scheduled(e StepScheduled, at *int64) {
 	u.Token, u.DeadlineMS, u.WakeAtMS = nil, nil, nil
 }
 
-func (u *Unit) dispatched(e StepDispatched, seq uint64, at *int64) {
+func (u *Unit) dispatched(e *StepDispatched, seq uint64, at *int64) {
 	// One allocation for all that the unit then points to.
 	d := &struct {
-		token, worker, session string
-		issued                 [1]IssuedToken
-	}{e.Token, e.WorkerID, e.WorkerSession, [1]IssuedToken{{Token: e.Token, Attempt: e.Attempt}}}
+		issued          [1]IssuedToken
+		worker, session string
+	}{[1]IssuedToken{{Token: e.Token, Attempt: e.Attempt}}, e.WorkerID, e.WorkerSession}
 	u.Status, u.Attempt = UnitDispatched, e.Attempt
-	u.Token, u.WorkerID, u.WorkerSession = &d.token, &d.worker, &d.session
+	u.Token, u.WorkerID, u.WorkerSession = &d.issued[0].Token, &d.worker, &d.session
 	if len(u.Tokens) == 0 {
 		u.Tokens = d.issued[:]
 	} else {

@@ -104,7 +104,7 @@ func (r *stateReader) unit(key string, v exactjson.Value) {
 	for name, v := range r.object(key, v).Members() {
 		r.unitMember(&u.Unit, name, v)
 	}
-	r.state.units.Set(key, u)
+	r.state.units.Load(key, u) // quick for keys in order, as these are
 }
 
 func (r *stateReader) unitMember(u *Unit, name string, v exactjson.Value) {
