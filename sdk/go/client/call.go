@@ -48,7 +48,7 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 		}
 		lastErr = err
 		pause := delay(try, err)
-		if !Temporary(err) || c.opts.RetryFor == NoRetry || time.Since(started) > c.opts.RetryFor-pause {
+		if !c.repeatable(err) || time.Since(started) > c.opts.RetryFor-pause {
 			return nil, err
 		}
 		if c.opts.OnRetry != nil {
@@ -58,6 +58,13 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 			return nil, fmt.Errorf("%s %s: %w (last answer: %w)", r.Method, r.Path, context.Cause(ctx), lastErr)
 		}
 	}
+}
+
+func (c *Client) repeatable(err error) bool {
+	if c.opts.RetryFor == Forever && CodeOf(err) == CodeInternal {
+		return true
+	}
+	return c.opts.RetryFor != NoRetry && Temporary(err)
 }
 
 // try makes one call. An error that is neither an *Error nor of the context

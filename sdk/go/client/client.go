@@ -37,7 +37,8 @@ type Options struct {
 	UserAgent string
 	// RetryFor is how long a call is repeated while the server is away or has no
 	// room (connection errors, 429, 5xx, 409 CONFLICT), in any case not past the
-	// end of its context. 0: one minute. See NoRetry and Forever.
+	// end of its context. A fault of the server's own (INTERNAL) may stay: it is
+	// repeated with Forever only. 0: one minute. See NoRetry and Forever.
 	RetryFor time.Duration
 	// OnRetry, if set, is told of each try that failed and will be repeated after
 	// the pause. Many goroutines may call it.

@@ -260,3 +260,15 @@ func TestTaskError_AbsentRetryableIsTrue(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestCall_FaultOfTheServerIsRepeatedWithForeverOnly(t *testing.T) {
+	fault := answer{500, nil, `{"code":"INTERNAL","message":"the server failed; its log says why"}`}
+	c, calls := scripted(t, client.Options{}, fault)
+	if _, err := c.Workers(context.Background()); client.CodeOf(err) != client.CodeInternal || len(calls()) != 1 {
+		t.Errorf("got %v after %d calls", err, len(calls()))
+	}
+	c, calls = scripted(t, client.Options{RetryFor: client.Forever}, fault, answer{200, nil, `{"workers":[]}`})
+	if _, err := c.Workers(context.Background()); err != nil || len(calls()) != 2 {
+		t.Errorf("forever: got %v after %d calls", err, len(calls()))
+	}
+}

@@ -17,6 +17,7 @@ const (
 	CodeConflict          = "CONFLICT"
 	CodeUnavailable       = "UNAVAILABLE"
 	CodeResourceExhausted = "RESOURCE_EXHAUSTED"
+	CodeInternal          = "INTERNAL"
 )
 
 // Error is a refusal by the server.
@@ -40,9 +41,8 @@ func (e *Error) Is(target error) bool {
 
 // temporary reports whether the same call, with the same ids, may succeed later.
 func (e *Error) temporary() bool {
-	// Every 5xx: a gateway gives 500 and 504 too where only its backend was slow,
-	// and repeating is harmless.
-	return e.Status >= 500 || e.Status == http.StatusTooManyRequests || e.Code == CodeConflict
+	// A gateway gives 500 and 504 too where only its backend was slow.
+	return e.Status == http.StatusTooManyRequests || e.Code == CodeConflict || (e.Status >= 500 && e.Code != CodeInternal)
 }
 
 // CodeOf is the code of a server's refusal, or "" where err is none.
