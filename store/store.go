@@ -40,8 +40,9 @@ type Store interface {
 	Commit(ctx context.Context, c Commit) error
 	// WithHeadLocked loads an execution under a lock on its head, calls decide
 	// and writes what it returns, in one transaction. decide may return nil to
-	// write nothing; it must not use the store. On a database without locks it
-	// is Load and Commit.
+	// write nothing; it must not use the store, and it may be called again where
+	// a transaction had to be run anew. On a database without locks it is Load
+	// and Commit.
 	WithHeadLocked(ctx context.Context, r LoadRequest, decide func(Loaded) (*Commit, error)) error
 
 	// Claim hands ready tasks to a worker session and appends their

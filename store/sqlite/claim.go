@@ -60,7 +60,6 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.Claimed,
 		if !v.asleep && len(v.found) == 0 {
 			return v.claimed, nil
 		}
-		s.count.calls.Add(-1) // the call goes on, and is one
 	}
 	err := s.write(ctx, "claim tasks", func(c *conn) (err error) {
 		if v, err = look(c, &r, now); err != nil {

@@ -36,6 +36,15 @@ func (c *conn) close() error {
 	return errors.Join(append(errs, c.raw.Close())...)
 }
 
+// discard closes the connection for good, whatever state it is in: a plain close
+// would give it back to the pool.
+func (c *conn) discard() {
+	for _, stmt := range c.prepared {
+		_ = stmt.Close()
+	}
+	_ = c.raw.Raw(func(any) error { return driver.ErrBadConn })
+}
+
 // statement is the prepared form of a constant text.
 func (c *conn) statement(text string) (*sql.Stmt, error) {
 	c.count.statements.Add(1)

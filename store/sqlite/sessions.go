@@ -111,7 +111,6 @@ func (s *Store) TouchSession(ctx context.Context, hash string, nowMS, minAgeMS i
 		return err
 	})
 	if err == nil && lastSeen < now-minAgeMS {
-		s.count.calls.Add(-1) // the call goes on, and is one
 		err = s.write(ctx, "touch session", func(c *conn) error {
 			_, err := c.exec(seenSQL, now, hash, now)
 			return err

@@ -42,7 +42,7 @@ type Options struct {
 func (o *Options) validate() error {
 	switch {
 	case o.Path == "":
-		return errors.New("sqlite options: Path is empty; name a file, or " + Memory)
+		return errors.New("sqlite options: Path is empty; name a file, or Memory for a database in memory")
 	case o.BusyTimeout < 0:
 		return fmt.Errorf("sqlite options: BusyTimeout is %s; it must not be negative", o.BusyTimeout)
 	case o.ReadConns < 0:
@@ -313,8 +313,10 @@ func (s *Store) Ping(ctx context.Context) error {
 	})
 }
 
-// Stats counts calls as round trips, for there is no wire. Statements include
-// BEGIN, SAVEPOINT and the like; a group of writes is one commit.
+// Stats counts a turn on a connection as a round trip, for there is no wire:
+// one for most calls, two for a Claim or TouchSession that looks and then
+// writes. Statements include BEGIN, SAVEPOINT and their like; a group of writes
+// is one commit.
 func (s *Store) Stats() store.Stats {
 	return store.Stats{
 		RoundTrips: s.count.calls.Load(), Statements: s.count.statements.Load(), Commits: s.count.commits.Load(),

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"sync"
@@ -281,8 +280,7 @@ func (w *writer) replace() {
 		_ = w.c.control(rollbackSQL) // fails where SQLite has undone it already
 		return
 	}
-	_ = w.c.raw.Raw(func(any) error { return driver.ErrBadConn })
-	_ = w.c.close()
+	w.c.discard()
 	c, err := newConn(context.Background(), w.db, w.count)
 	if err != nil {
 		// The next BEGIN fails on the closed connection and tries again.

@@ -68,6 +68,18 @@ var claimRules = []rule{
 		equal(t, "known", true, claimed.Known)
 		equal(t, "due", epoch+minute, claimed.Tasks[0].DueAtMS)
 	}},
+	{"WithoutATimeoutHasNoDeadline", func(t *testing.T, s store.Store) {
+		a, b := readyTask("e1", "a", 1), readyTask("e1", "b", 2)
+		a.TimeoutMS, b.TimeoutMS = 0, 0
+		create(t, s, "e1", a, b)
+		register(t, s, "s1", epoch)
+		task := claim(t, s, poll("s1", "poll-1", 1, epoch)).Tasks[0]
+		equal(t, "deadline and due", [2]int64{0, epoch + sessionTimeout}, [2]int64{task.DeadlineMS, task.DueAtMS})
+		task = claim(t, s, poll("builtin:http", "poll-1", 1, epoch)).Tasks[0]
+		equal(t, "deadline and due of the builtin", [2]int64{0, 0}, [2]int64{task.DeadlineMS, task.DueAtMS})
+		want := fmt.Sprintf(`{"step":"b","attempt":1,"token":"%s","worker_id":"w1","worker_session":"builtin:http","deadline_ms":null}`, task.TokenHash)
+		equal(t, "event", want, load(t, s, "e1").Events[3].Data)
+	}},
 	{"GivesNothingToAnUnknownSession", func(t *testing.T, s store.Store) {
 		create(t, s, "e1", readyTask("e1", "a", 2))
 		claimed := claim(t, s, poll("s1", "poll-1", 1, epoch))
@@ -96,6 +108,15 @@ var claimRules = []rule{
 		r = poll("s1", "poll-2", 4, epoch+10)
 		r.Queues = []string{"q2", "q1"}
 		equal(t, "claimed then", []string{"e6/a", "e1/a"}, keys(claim(t, s, r).Tasks))
+	}},
+	{"TakesAQueueNamedTwiceAsOne", func(t *testing.T, s store.Store) {
+		create(t, s, "e1", readyTask("e1", "a", 1), readyTask("e1", "b", 2))
+		register(t, s, "s1", epoch)
+		r := poll("s1", "poll-1", 3, epoch)
+		r.Queues = []string{queue, queue}
+		equal(t, "claimed", []string{"e1/a", "e1/b"}, keys(claim(t, s, r).Tasks))
+		wantGapless(t, s, "e1")
+		equal(t, "last seq", uint64(4), load(t, s, "e1").Head.LastSeq)
 	}},
 	{"NumbersSeveralDispatchesOfOneExecution", func(t *testing.T, s store.Store) {
 		create(t, s, "e1", readyTask("e1", "a", 3), readyTask("e1", "b", 2), readyTask("e1", "c", 5))

@@ -101,6 +101,7 @@ func lockRules(traits []Trait) []rule {
 	}
 	rules := []rule{
 		{"LosesNothingUnderContention", losesNothingUnderContention},
+		{"FanInLosesNothing", fanInLosesNothing},
 		{"TryDrainDoesNotWait", func(t *testing.T, s store.Store) { tryDrainWhileHeld(t, s, slices.Contains(traits, Serial)) }},
 	}
 	for _, way := range ways {
@@ -191,6 +192,53 @@ func losesNothingUnderContention(t *testing.T, s store.Store) {
 		turns[e.Data]++
 	}
 	equal(t, "distinct events", writers*each, len(turns))
+}
+
+// fanInLosesNothing: results that come at once go into the inbox, and whoever
+// gets the head takes in all that wait, until none is left.
+func fanInLosesNothing(t *testing.T, s store.Store) {
+	const width = 60
+	var rows []store.Task
+	for i := range width {
+		rows = append(rows, dispatchedTask("e1", fmt.Sprintf("a[%02d]", i), "s1", fmt.Sprint("secret", i)))
+	}
+	create(t, s, "e1", rows...)
+	takeIn := func(l store.Loaded) (*store.Commit, error) {
+		if len(l.Reported) == 0 {
+			return nil, nil
+		}
+		c := following(*l.Head, uint64(len(l.Reported)))
+		for i, report := range l.Reported {
+			c.Events[i].Data = report.Payload
+			c.Removed = append(c.Removed, store.TaskRemoval{Key: report.Key, Guard: store.Guard{State: store.TaskReported, TokenHash: report.TokenHash}})
+		}
+		return &c, nil
+	}
+	var group sync.WaitGroup
+	for _, row := range rows {
+		group.Go(func() {
+			taken, err := s.Report(t.Context(), store.Report{Key: row.Key, TokenHash: row.TokenHash, Success: true, Payload: `"` + row.Key + `"`, NowMS: epoch})
+			if err != nil || !taken {
+				t.Errorf("%s: reported %v, %v", row.Key, taken, err)
+				return
+			}
+			err = store.ErrBusy
+			for n := 0; errors.Is(err, store.ErrBusy) && n < 10_000; n++ {
+				err = s.TryDrain(t.Context(), store.LoadRequest{ID: "e1", NowMS: epoch}, takeIn)
+			}
+			if err != nil {
+				t.Errorf("%s: drain: %v", row.Key, err)
+			}
+		})
+	}
+	group.Wait()
+	equal(t, "rows", 0, len(tasksOf(t, s, "e1")))
+	wantGapless(t, s, "e1")
+	taken := map[string]bool{}
+	for _, e := range load(t, s, "e1").Events[2:] {
+		taken[e.Data] = true
+	}
+	equal(t, "results taken in", width, len(taken))
 }
 
 // tryDrainWhileHeld: while another decision holds the head, TryDrain answers

@@ -1,6 +1,7 @@
 -- +goose NO TRANSACTION
 -- +goose Up
--- Units that are ready or with a worker; states as in store.TaskState.
+-- Units that are ready or with a worker; states as in store.TaskState. Payloads
+-- come last, so that the other columns are read without walking them.
 CREATE TABLE IF NOT EXISTS tasks (
     key                  TEXT    NOT NULL PRIMARY KEY,
     execution_id         TEXT    NOT NULL,
@@ -14,7 +15,6 @@ CREATE TABLE IF NOT EXISTS tasks (
     contract_version     TEXT    NOT NULL,
     workflow             TEXT    NOT NULL,
     workflow_version     TEXT    NOT NULL,
-    input                TEXT    NOT NULL,
     attempt              INTEGER NOT NULL,
     redelivery           INTEGER NOT NULL,
     timeout_ms           INTEGER NOT NULL,
@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS tasks (
     stop                 INTEGER NOT NULL,
     reported_at          INTEGER,
     reported_success     INTEGER,
-    reported_payload     TEXT,
-    reported_retry_after INTEGER
+    reported_retry_after INTEGER,
+    input                TEXT    NOT NULL,
+    reported_payload     TEXT
 ) STRICT;
