@@ -43,6 +43,7 @@ const (
 	CodeCycle        = "cycle"         // steps that wait for each other
 	CodeUnreachable  = "unreachable"   // a clause or branch that nothing can reach
 	CodeUncatchable  = "uncatchable"   // a code that no catch may take
+	CodeUnclear      = "unclear"       // a reference to a step in a form that is not taken
 	CodeReservedTask = "reserved_task" // a task name that is kept for the engine
 
 	// Warnings.

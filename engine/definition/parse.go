@@ -45,7 +45,27 @@ func Parse(text []byte, format Format) (*Definition, []Fault) {
 	if err != nil {
 		return nil, append(faults, *refuse(CodeSyntax, place{1, 1}, err.Error(), ""))
 	}
+	if c.differs(d); HasErrors(c.faults) {
+		return nil, sortFaults(c.faults)
+	}
 	return d, faults
+}
+
+// differs reports steps whose predecessors a stored definition would have
+// otherwise: Load reads them off the text (see stepRefs), and must never read
+// something else than the parser.
+func (c *compiler) differs(d *Definition) {
+	compare := func(list *stepList, steps []*Step) {
+		for i, s := range list.steps {
+			if !slices.Equal(s.Predecessors, steps[i].Predecessors) {
+				c.fault(s.node, CodeUnclear, fmt.Sprintf("step %s names another step in a form that is not taken", s.ID), "write steps.<id>")
+			}
+		}
+	}
+	compare(c.main, d.Steps)
+	for kind, list := range c.handlers {
+		compare(list, d.Handlers[kind])
+	}
 }
 
 // Load makes a definition of its stored canonical form. The form is trusted:

@@ -3,7 +3,6 @@ package definition
 import (
 	"fmt"
 	"regexp"
-	"strings"
 
 	"perigee/engine/exactjson"
 	"perigee/engine/expr"
@@ -22,8 +21,9 @@ type use struct {
 	// holds are the conditions that are true wherever this is evaluated.
 	holds []string
 
-	program *expr.Program
-	node    *node
+	program    *expr.Program
+	node       *node
+	expression bool // of a node that is text
 }
 
 // expression compiles a value that is an expression if it is text, and a
@@ -32,6 +32,7 @@ func (c *compiler) expression(n *node, u use) *expr.Program {
 	if !n.isString() {
 		return c.template(n, u)
 	}
+	u.expression = true
 	if !c.check {
 		return c.record(n, u, expr.LoadExpression(n.text, u.scope))
 	}
@@ -73,33 +74,13 @@ func (c *compiler) record(n *node, u use, program *expr.Program) *expr.Program {
 	if u.owner != nil {
 		u.list = u.owner.list
 	}
-	if u.edge && u.owner != nil && mentionsSteps(n) {
-		u.owner.refs = append(u.owner.refs, stepRefs(program)...)
+	if u.edge && u.owner != nil {
+		u.owner.refs = append(u.owner.refs, c.stepRefs(program, n, u.expression)...)
 	}
 	if c.check {
 		c.uses = append(c.uses, &u)
 	}
 	return program
-}
-
-// mentionsSteps is a quick look, to spare the parsing of most expressions of a
-// stored definition.
-func mentionsSteps(n *node) bool {
-	if n.raw != "" {
-		return strings.Contains(string(n.raw), "steps")
-	}
-	return true
-}
-
-// stepRefs is the ids of the steps that a program names.
-func stepRefs(program *expr.Program) []string {
-	var ids []string
-	for _, ref := range program.Refs() {
-		if ref.Root == "steps" && len(ref.Path) > 0 {
-			ids = append(ids, ref.Path[0].Name)
-		}
-	}
-	return ids
 }
 
 func (c *compiler) warnComment(n *node) {

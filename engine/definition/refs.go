@@ -10,13 +10,9 @@ import (
 	"perigee/engine/schema"
 )
 
-// The fields of what is in scope beside input, output, item and step outputs.
-var (
-	stepFields      = []string{"output", "status", "error", "attempt"}
-	executionFields = closedShape{keys: []string{"id", "workflow", "version", "started_at", "parent"}}
-	failureFields   = closedShape{keys: []string{"reason", "code", "message"}}
-	errorFields     = closedShape{keys: []string{"code", "message", "retryable"}, optional: []string{"details"}}
-)
+// errorFields is what `error` has in a catch; the fields of execution, failure
+// and of a step are checked by the expression's compiler.
+var errorFields = closedShape{keys: []string{"code", "message", "retryable"}, optional: []string{"details"}}
 
 // checkUses checks what every expression names, now that all steps are known.
 func (c *compiler) checkUses() {
@@ -55,10 +51,6 @@ func (r *reference) known() (shape, []string) {
 	switch r.Root {
 	case "input":
 		return schemaShape{r.def.Input}, nil
-	case "execution":
-		return executionFields, nil
-	case "failure":
-		return failureFields, nil
 	case "error":
 		if r.scope.Error {
 			return errorFields, nil
@@ -135,27 +127,14 @@ func (r *reference) checkStep() {
 		r.report(SeverityError, CodeUnknownStep, fmt.Sprintf("%s: there is no step %s", r.what, shown(id)), didYouMean(id, ids))
 		return
 	}
-	if len(r.Path) < 2 {
-		return
+	if r.Path[1].Name == "output" && len(r.Path) > 2 {
+		r.checkOutput(target)
 	}
-	field := r.Path[1]
-	if !slices.Contains(stepFields, field.Name) {
-		hint := didYouMean(field.Name, stepFields)
-		if len(r.Path) == 2 && target.output.lookup([]string{field.Name}) != schema.Unlisted {
-			hint = fmt.Sprintf("a field of its result is steps.%s.output.%s", id, field.Name)
-		}
-		r.report(SeverityError, CodeUnknownField, fmt.Sprintf("%s: steps.%s has no field %s", r.what, id, shown(field.Name)), hint)
-		return
-	}
-	if field.Name != "output" || len(r.Path) < 3 {
-		return
-	}
-	r.checkOutput(target)
 }
 
 // checkOutput checks a selection from the output of target.
 func (r *reference) checkOutput(target *stepInfo) {
-	if target.For != nil {
+	if target.For != nil && r.Path[2].Name != schema.Each {
 		r.report(SeverityError, CodeUnknownField, fmt.Sprintf("%s: steps.%s.output is a list, one output for each element; it has no field %s", r.what, target.ID, shown(r.Path[2].Name)),
 			fmt.Sprintf("write steps.%s.output[0].%s, or walk it with map or filter", target.ID, r.Path[2].Name))
 		return
@@ -163,13 +142,16 @@ func (r *reference) checkOutput(target *stepInfo) {
 	guarded := r.Path[1].Optional || r.Path[2].Optional
 	if why := r.mayBeNull(target); why != "" && !guarded {
 		r.report(SeverityWarning, CodeMayBeSkipped, fmt.Sprintf("%s: step %s %s, and then its output is null", r.what, target.ID, why),
-			fmt.Sprintf("write steps.%s.output.?%s, with .orValue(…) for what to take then", target.ID, r.Path[2].Name))
+			fmt.Sprintf("write %s, with .orValue(…) for what to take then", optionalForm("steps."+target.ID+".output", r.Path[2].Name)))
 	}
+	path, from := r.Path[2:], "steps."+target.ID+".output"
 	if guarded {
-		r.checkFields(target.output, nil, optional(r.Path[2:]), "steps."+target.ID+".output")
-		return
+		path = optional(path)
 	}
-	r.checkFields(target.output, nil, r.Path[2:], "steps."+target.ID+".output")
+	if target.For != nil {
+		path, from = path[1:], from+"[]"
+	}
+	r.checkFields(target.output, nil, path, from)
 }
 
 // optional is path with its first step marked: what is behind it is as well.
@@ -240,17 +222,35 @@ func (r *reference) checkFields(known shape, prefix []string, path []expr.Segmen
 		case schema.Optional:
 			if !optional {
 				r.report(SeverityWarning, CodeMayBeAbsent, fmt.Sprintf("%s: %s may be absent", r.what, selection(from, path[:i+1])),
-					fmt.Sprintf("write %s.?%s, with .orValue(…) for what to take then", selection(from, path[:i]), segment.Name))
+					fmt.Sprintf("write %s, with .orValue(…) for what to take then", optionalForm(selection(from, path[:i]), segment.Name)))
 			}
 		}
 	}
 }
 
+// selection is how an author writes path behind from.
 func selection(from string, path []expr.Segment) string {
 	for _, segment := range path {
-		from += "." + segment.Name
+		switch {
+		case segment.Name == schema.Each:
+			from += "[…]"
+		case stepID.pattern.MatchString(segment.Name):
+			from += "." + segment.Name
+		default:
+			from += fmt.Sprintf("[%q]", segment.Name)
+		}
 	}
 	return from
+}
+
+func optionalForm(from, name string) string {
+	switch {
+	case name == schema.Each:
+		return from + "[?…]"
+	case stepID.pattern.MatchString(name):
+		return from + ".?" + name
+	}
+	return fmt.Sprintf("%s[?%q]", from, name)
 }
 
 // warnUnbounded warns of waits that nothing ends, and of what is never used.

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -20,6 +21,7 @@ const (
 const (
 	maxYAMLBytes  = 256 << 10
 	maxYAMLBreaks = 5000 // commas and newlines
+	maxYAMLTabs   = 200  // in one run of white space
 	maxJSONBytes  = 1 << 20
 	maxDepth      = 64
 	maxExpanded   = 1 << 20 // bytes of keys and values, aliases written out
@@ -94,7 +96,15 @@ func checkYAMLBounds(text string) *Fault {
 	at := place{1, 1}
 	breaks, depth := 0, 0
 	indicators, leading := 0, true // of - and ? at the start of this line
+	tabs := 0                      // in the white space up to here
 	for _, r := range text {
+		switch r {
+		case '\t':
+			tabs++
+		case ' ':
+		default:
+			tabs = 0
+		}
 		switch r {
 		case '\n', ',':
 			breaks++
@@ -115,14 +125,24 @@ func checkYAMLBounds(text string) *Fault {
 			return refuse(CodeTooLarge, at, fmt.Sprintf("the document has more than %d commas and newlines", maxYAMLBreaks), "register it as JSON, or split it into child workflows")
 		case depth > maxDepth, indicators > maxDepth:
 			return refuse(CodeTooLarge, at, fmt.Sprintf("the document nests more than %d deep here", maxDepth), "")
+		case tabs > maxYAMLTabs:
+			return refuse(CodeTooLarge, at, fmt.Sprintf("more than %d tabs follow each other", maxYAMLTabs), `write them as \t in double quotes`)
 		}
 		if at.column++; r == '\n' {
 			at = place{at.line + 1, 1}
 			indicators, leading = 0, true
 		}
 	}
+	for number, line := range strings.Split(text, "\n") {
+		if len(nestedTag.FindAllStringIndex(line, maxDepth)) == maxDepth {
+			return refuse(CodeYAML, place{number + 1, 1}, "tags (!…) are not taken, and this line has many", "write the values without them")
+		}
+	}
 	return nil
 }
+
+// nestedTag is a tag before an entry on the same line: each is a level more.
+var nestedTag = regexp.MustCompile(`!\S*[ \t]+-[ \t]`)
 
 // line is the text of a line counted from 1; "" where there is none.
 func (s source) line(number int) string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"perigee/engine/exactjson"
 	"perigee/engine/expr"
 )
 
@@ -97,9 +98,6 @@ func grouped(text string) string {
 
 // rewritten compiles a condition that was checked in its parts before.
 func (c *compiler) rewritten(list *stepList, text string) condition {
-	made := condition{text: text, program: expr.LoadExpression(text, list.scope())}
-	if strings.Contains(text, "steps") {
-		made.refs = stepRefs(made.program)
-	}
-	return made
+	program := expr.LoadExpression(text, list.scope())
+	return condition{text: text, program: program, refs: c.stepRefs(program, &node{kind: exactjson.KindString, text: text}, true)}
 }

@@ -48,12 +48,14 @@ func parseYAML(src source, text string) (file *ast.File, fault *Fault) {
 // yamlSyntax turns the parser's error into a fault. Most of what does not parse
 // in a definition is an expression that needs quotes.
 func yamlSyntax(src source, err error) *Fault {
-	at, message := place{1, 1}, err.Error()
+	at, message := place{1, 1}, ""
 	var located interface {
 		GetToken() *token.Token
 		GetMessage() string
 	}
-	if errors.As(err, &located) {
+	if !errors.As(err, &located) {
+		message = err.Error()
+	} else { // whose Error() prints the text around, in time that grows with its square
 		message = located.GetMessage()
 		if tk := located.GetToken(); tk != nil && tk.Position != nil {
 			at = place{max(1, tk.Position.Line), max(1, tk.Position.Column)}
@@ -142,7 +144,11 @@ func (r *yamlReader) value(n ast.Node, open int) *node {
 	case *ast.AliasNode:
 		return r.alias(n)
 	case *ast.TagNode:
-		r.fault(CodeYAML, n.GetToken(), "tags (!…) are not taken", "write the value without it; quotes make text")
+		hint := "write the value without it; quotes make text"
+		if mayHoldExpression(r.line(n.GetToken().Position.Line)) {
+			hint = "quote the expression: an unquoted ! starts a tag"
+		}
+		r.fault(CodeYAML, n.GetToken(), "tags (!…) are not taken", hint)
 		return &node{kind: exactjson.KindNull}
 	case *ast.NullNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.StringNode, *ast.InfinityNode, *ast.NanNode:
 		return r.scalar(n.GetToken())
