@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"perigee/sdk/go/client"
@@ -101,8 +103,8 @@ func (r *result) redelivered(step string, workers ...string) finding {
 			got = append(got, e.WorkerID)
 		}
 	}
-	ok := marked && attempt == 1 && fmt.Sprint(got) == fmt.Sprint(workers)
-	return found(ok, fmt.Sprintf("attempt %d went to %v", attempt, got))
+	ok := marked && attempt == 1 && slices.Equal(got, workers)
+	return found(ok, fmt.Sprintf("attempt %d went to %s", attempt, strings.Join(got, ", ")))
 }
 
 // succeededAfterOutage finds whether a step succeeded once the server was back

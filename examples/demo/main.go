@@ -36,17 +36,20 @@ func main() {
 	keep := flag.Bool("keep", false, "keep the temporary folder with the database, the books and the logs")
 	flag.Parse()
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the demo took longer than %v", patience))
+	ctx, cancel := context.WithTimeoutCause(signalled, patience, fmt.Errorf("the demo took longer than %v", patience))
 	defer cancel()
-	if err := run(ctx, with, *keep); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = fmt.Errorf("%w (%w)", err, cause)
-		}
+	err := run(ctx, with, *keep)
+	switch {
+	case err == nil:
+		return
+	case signalled.Err() != nil:
+		fmt.Fprintln(os.Stderr, "demo: interrupted; its processes have ended")
+	default:
 		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
 	}
+	os.Exit(1)
 }
 
 // run sets the stage, plays the orders and clears up, also after a failure.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -210,9 +209,6 @@ func (s *stage) close() {
 
 // withLogs adds the ends of the logs to an error.
 func (s *stage) withLogs(err error) error {
-	if errors.Is(err, context.Canceled) {
-		return err
-	}
 	var text strings.Builder
 	seen := map[string]bool{}
 	for _, p := range s.all {

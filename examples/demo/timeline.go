@@ -32,13 +32,13 @@ func timeline(events []client.Event, notes []note) []string {
 		return nil
 	}
 	var lines []line
+	for _, n := range notes { // first, since a note is the cause of what has its time
+		lines = append(lines, line{n.at.UnixMilli(), "", "-- " + n.text + " --"})
+	}
 	for i := range events {
 		if what, text := describe(events, i); text != "" {
 			lines = append(lines, line{events[i].TimestampMS, what, text})
 		}
-	}
-	for _, n := range notes {
-		lines = append(lines, line{n.at.UnixMilli(), "", "-- " + n.text + " --"})
 	}
 	sort.SliceStable(lines, func(i, j int) bool { return lines[i].atMS < lines[j].atMS })
 	start := events[0].TimestampMS
@@ -116,7 +116,7 @@ func succeeded(events []client.Event, i int) string {
 	}
 	for j := i - 1; j >= 0; j-- {
 		if events[j].Type == "StepFanOut" && events[j].Step == e.Step {
-			return fmt.Sprintf("all %d done", len(events[j].Items))
+			return fmt.Sprintf("%d of %[1]d done", len(events[j].Items))
 		}
 	}
 	return "is " + brief(e.Output)

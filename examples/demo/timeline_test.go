@@ -63,7 +63,7 @@ func TestTimeline_TellsUndo(t *testing.T) {
 		{"seq":10,"timestamp_ms":30,"type":"WorkflowFailed","error":{"code":"CARD_DECLINED","message":"declined"},"compensation":"completed"}]`), nil)
 	want := []string{
 		"  0.00 s                   w 1.0.0 starts",
-		"  0.01 s  reserve          all 1 done",
+		"  0.01 s  reserve          1 of 1 done",
 		"  0.01 s  charge           attempt 1 failed: CARD_DECLINED: declined",
 		"  0.01 s  charge           FAILED",
 		"  0.01 s                   undo, newest first: reserve[0]",

@@ -15,7 +15,7 @@ import (
 
 const (
 	backoffFirst = 100 * time.Millisecond
-	backoffMost  = 5 * time.Second
+	backoffMost  = 2 * time.Second
 	// maxAnswer bounds what is read of one answer, in bytes. The server stops
 	// pages and polls at 4 MiB; the rest is room for single large payloads.
 	maxAnswer = 64 << 20
@@ -136,7 +136,7 @@ func readAll(resp *http.Response) ([]byte, error) {
 // on top of what the server asked for.
 func delay(try int, err error) time.Duration {
 	most := backoffMost
-	if try < 6 {
+	if try < 5 {
 		most = min(backoffMost, backoffFirst<<try)
 	}
 	pause := rand.N(most)

@@ -117,7 +117,7 @@ func (c *Client) Execution(ctx context.Context, r ExecutionRequest) (*State, err
 
 // Wait waits until an execution has ended, as long as ctx lasts, and gives its
 // state. A server that does not hold the call is asked again with growing
-// pauses, up to 5 s.
+// pauses, up to 2 s.
 func (c *Client) Wait(ctx context.Context, executionID string) (*State, error) {
 	for quick := 0; ; {
 		asked := time.Now()
