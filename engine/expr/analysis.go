@@ -7,7 +7,6 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
-	"cel.dev/cel-go/common/types"
 
 	"perigee/engine/schema"
 )
@@ -48,37 +47,30 @@ func (a *analysis) start(id int64) int {
 type selection struct {
 	root     ast.Expr // where it starts; an identifier or anything else
 	segments []Segment
-	computed []bool     // whether the segment is no constant name
-	keys     []ast.Expr // the computed keys
-	tested   bool       // it is the argument of has()
+	keys     []ast.Expr // the key of each segment, nil for a constant name
 }
 
 func selectionOf(e ast.Expr) selection {
 	s := selection{root: e}
+	tested := false
 	for {
 		operand, segment, key := step(s.root)
 		if operand == nil {
 			break
 		}
-		if s.root.Kind() == ast.SelectKind && s.root.AsSelect().IsTestOnly() {
-			s.tested = true
-		}
-		if key != nil {
-			s.keys = append(s.keys, key)
-		}
+		tested = tested || s.root.Kind() == ast.SelectKind && s.root.AsSelect().IsTestOnly()
 		s.segments = append(s.segments, segment)
-		s.computed = append(s.computed, key != nil)
+		s.keys = append(s.keys, key)
 		s.root = operand
 	}
 	slices.Reverse(s.segments)
-	slices.Reverse(s.computed)
 	slices.Reverse(s.keys)
 	optional := false
 	for i := range s.segments {
 		optional = optional || s.segments[i].Optional // it passes on to what follows
 		s.segments[i].Optional = optional
 	}
-	if s.tested {
+	if tested {
 		s.segments[len(s.segments)-1].Optional = true
 	}
 	return s
@@ -97,11 +89,9 @@ func step(e ast.Expr) (operand ast.Expr, segment Segment, key ast.Expr) {
 		}
 		operand, key := call.Args()[0], call.Args()[1]
 		segment := Segment{Name: schema.Each, Optional: name != operators.Index}
-		if key.Kind() == ast.LiteralKind {
-			if text, ok := key.AsLiteral().(types.String); ok {
-				segment.Name = string(text)
-				return operand, segment, nil
-			}
+		if text, ok := literalText(key); ok {
+			segment.Name = text
+			return operand, segment, nil
 		}
 		return operand, segment, key
 	}
@@ -171,7 +161,7 @@ func (a *analysis) reference(name string, s selection, known facts) {
 			a.report(CodeStepsReference, id, "expected the id of a step behind steps, got steps alone", `write steps.<id> or steps["<id>"]`)
 			return
 		}
-		if s.computed[0] {
+		if s.keys[0] != nil {
 			a.report(CodeStepsReference, id, "expected the id of a step as a constant, got a computed key", `write steps.<id> or steps["<id>"]`)
 			return
 		}
@@ -266,7 +256,7 @@ func (a *analysis) call(e ast.Expr, known facts) {
 // the name of the function, as in math.least().
 func (a *analysis) isNamespace(call ast.CallExpr) bool {
 	s := selectionOf(call.Target())
-	if s.root.Kind() != ast.IdentKind || len(s.keys) > 0 {
+	if s.root.Kind() != ast.IdentKind {
 		return false
 	}
 	name := s.root.AsIdent()

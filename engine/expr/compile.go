@@ -175,18 +175,24 @@ func (e *expression) typeProblems(errs []*cel.Error, env *cel.Env, reported map[
 	return problems
 }
 
+// functionNames are the functions and macros that an author can write.
 func functionNames(env *cel.Env) []string {
 	var names []string
 	for name := range env.Functions() {
-		if !strings.ContainsAny(name, "_@!") || strings.Contains(name, ".") {
+		if name != "in" && !strings.ContainsAny(name, "_@!") {
 			names = append(names, name)
 		}
 	}
 	for _, macro := range env.Macros() {
-		names = append(names, macro.Function())
+		name := macro.Function()
+		switch name {
+		case "greatest", "least":
+			name = "math." + name
+		}
+		names = append(names, name)
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return !isWordByte(name[0]) || name[0] == '_' })
 }
 
 // operatorName is the symbol of an operator, or the name of a function.

@@ -78,6 +78,7 @@ func newEnvironment(s Scope) (*cel.Env, error) {
 		cel.DefaultUTCTimeZone(true),
 	}
 	options = append(options, operatorDeclarations()...)
+	options = append(options, wholeNumbers()...)
 	for _, name := range s.names() {
 		kind, known := variableTypes[name]
 		if !known {

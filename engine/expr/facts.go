@@ -1,8 +1,6 @@
 package expr
 
 import (
-	"slices"
-
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
@@ -83,11 +81,14 @@ func (a *analysis) learn(e ast.Expr, truth bool) facts {
 func (a *analysis) place(e ast.Expr, notNull bool) facts {
 	s := selectionOf(e)
 	root := a.variable(s)
-	if root == "" || slices.Contains(s.computed, true) {
+	if root == "" {
 		return nil
 	}
 	f := fact{root: root, notNull: notNull}
-	for _, segment := range s.segments {
+	for i, segment := range s.segments {
+		if s.keys[i] != nil {
+			return nil
+		}
 		f.path = append(f.path, segment.Name)
 	}
 	return facts{f}

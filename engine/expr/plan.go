@@ -12,80 +12,101 @@ import (
 
 // A program is planned by cel-go, node by node. Three kinds of node become
 // ours: the operators, the maps (for their order), and what a function of a
-// library takes, which is touched before the function sees it.
+// library takes, which is touched before the function sees it. Some functions are ours as well.
 
-// moves says which arguments of a function (the target is the first) are only
-// passed on, so that they keep their text.
-var moves = map[string]map[int]bool{
-	operators.LogicalAnd: {0: true, 1: true}, operators.LogicalOr: {0: true, 1: true}, operators.LogicalNot: {0: true},
-	operators.Conditional: {0: true, 1: true, 2: true}, operators.NotStrictlyFalse: {0: true},
-	operators.Index: {0: true}, operators.OptIndex: {0: true}, operators.OptSelect: {0: true, 1: true},
-	"dyn": {0: true}, "size": {0: true}, "sum": {0: true},
-	"optional.of": {0: true}, "optional.ofNonZeroValue": {0: true}, "optional.unwrap": {0: true}, "unwrapOpt": {0: true},
-	"value": {0: true}, "or": {0: true, 1: true}, "orValue": {0: true, 1: true},
-	"first": {0: true}, "last": {0: true}, "slice": {0: true}, "reverse": {0: true}, "flatten": {0: true},
-	"@sortByAssociatedKeys": {0: true},
+// How a function of a library sees an argument.
+type sight int
+
+const (
+	converted sight = iota // all of it is touched
+	parts                  // a container keeps its text, for the parts are passed on
+	passed                 // it is passed on as it is
+)
+
+// sights are the arguments that are not converted (the target is the first).
+var sights = map[string][]sight{
+	operators.LogicalAnd: {passed, passed}, operators.LogicalOr: {passed, passed}, operators.LogicalNot: {passed},
+	operators.Conditional: {passed, passed, passed}, operators.NotStrictlyFalse: {passed},
+	operators.Index: {passed}, operators.OptIndex: {passed}, operators.OptSelect: {passed, passed},
+	"dyn": {passed}, "optional.of": {passed}, "optional.ofNonZeroValue": {passed}, "optional.unwrap": {passed}, "unwrapOpt": {passed},
+	"or": {passed, passed}, "orValue": {passed, passed},
+	"first": {parts}, "last": {parts}, "slice": {parts}, "reverse": {parts}, "flatten": {parts}, "sum": {parts}, "size": {parts},
 }
 
-// touchedNodes are the ids of the nodes whose values must be touched.
-func touchedNodes(root ast.Expr) map[int64]bool {
-	touched := map[int64]bool{}
-	visitor := ast.NewExprVisitor(func(e ast.Expr) {
+// viewed says how the nodes of an expression are seen, by their ids; a node
+// that is not there is passed on.
+func viewed(root ast.Expr) map[int64]sight {
+	views := map[int64]sight{}
+	ast.PostOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.CallKind:
-			call := e.AsCall()
-			if _, ours := binaryOperators[call.FunctionName()]; ours {
-				return // touches for itself
-			}
-			arguments := call.Args()
-			if call.IsMemberFunction() {
-				arguments = append([]ast.Expr{call.Target()}, arguments...)
-			}
-			for i, argument := range arguments {
-				if !moves[call.FunctionName()][i] && argument.Kind() != ast.LiteralKind {
-					touched[argument.ID()] = true
-				}
-			}
+			viewArguments(views, e.AsCall())
 		case ast.MapKind:
 			for _, entry := range e.AsMap().Entries() {
-				touched[entry.AsMapEntry().Key().ID()] = true
+				views[entry.AsMapEntry().Key().ID()] = converted
 			}
 		}
-	})
-	ast.PostOrderVisit(root, visitor)
-	return touched
+	}))
+	return views
+}
+
+func viewArguments(views map[int64]sight, call ast.CallExpr) {
+	name := call.FunctionName()
+	arguments := call.Args()
+	if call.IsMemberFunction() {
+		arguments = append([]ast.Expr{call.Target()}, arguments...)
+	}
+	if name == "value" && len(arguments) == 1 || binaryOperators[name] != nil || functions[name] != nil {
+		return // an optional is passed on; ours touch for themselves
+	}
+	for i, argument := range arguments {
+		sight := converted
+		if i < len(sights[name]) {
+			sight = sights[name][i]
+		}
+		if sight != passed && argument.Kind() != ast.LiteralKind {
+			views[argument.ID()] = sight
+		}
+	}
 }
 
 func plan(environment *cel.Env, checked *cel.Ast, limit uint64) (cel.Program, error) {
-	touched := touchedNodes(checked.NativeRep().Expr())
+	views := viewed(checked.NativeRep().Expr())
 	return environment.Program(checked,
 		cel.CostLimit(limit),
 		cel.CostTracking(costs{}),
 		cel.CustomDecoratorV2(func(node interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-			return decorate(node, touched), nil
+			return decorate(node, views), nil
 		}))
 }
 
-func decorate(node interpreter.InterpretableV2, touched map[int64]bool) interpreter.InterpretableV2 {
+func decorate(node interpreter.InterpretableV2, views map[int64]sight) interpreter.InterpretableV2 {
 	switch n := node.(type) {
 	case interpreter.InterpretableConst, touchAttribute, touchNode:
 		return node
 	case interpreter.InterpretableCall:
 		if apply, ours := binaryOperators[n.Function()]; ours && len(n.Args()) == 2 {
 			node = &operation{InterpretableCall: n, left: n.Args()[0], right: n.Args()[1], apply: apply}
+		} else if apply, ours := functions[n.Function()]; ours {
+			node = interpreter.NewCall(n.ID(), n.Function(), "", n.Args(), apply)
 		}
 	case interpreter.InterpretableConstructor:
 		if n.Type() == types.MapType {
 			node = orderedMap{node}
 		}
 	}
-	if !touched[node.ID()] {
+	sight, seen := views[node.ID()]
+	if !seen {
 		return node
 	}
-	if attribute, ok := node.(interpreter.InterpretableAttribute); ok {
-		return touchAttribute{attribute}
+	view := touch
+	if sight == parts {
+		view = touchScalar
 	}
-	return touchNode{node}
+	if attribute, ok := node.(interpreter.InterpretableAttribute); ok {
+		return touchAttribute{attribute, view}
+	}
+	return touchNode{node, view}
 }
 
 // operation is a node with one of our operators.
@@ -142,11 +163,12 @@ func (m orderedMap) Eval(vars interpreter.Activation) ref.Val {
 // touchNode touches the value of a node.
 type touchNode struct {
 	interpreter.InterpretableV2
+	view func(ref.Val) ref.Val
 }
 
 // Exec implements interpreter.InterpretableV2.
 func (n touchNode) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	return labelled(n.ID(), touch(n.InterpretableV2.Exec(frame)))
+	return labelled(n.ID(), n.view(n.InterpretableV2.Exec(frame)))
 }
 
 // Eval implements interpreter.Interpretable.
@@ -157,11 +179,12 @@ func (n touchNode) Eval(vars interpreter.Activation) ref.Val {
 // touchAttribute is touchNode for a selection, which may also be a key.
 type touchAttribute struct {
 	interpreter.InterpretableAttribute
+	view func(ref.Val) ref.Val
 }
 
 // Exec implements interpreter.InterpretableV2.
 func (a touchAttribute) Exec(frame *interpreter.ExecutionFrame) ref.Val {
-	return labelled(a.ID(), touch(a.InterpretableAttribute.Exec(frame)))
+	return labelled(a.ID(), a.view(a.InterpretableAttribute.Exec(frame)))
 }
 
 // Eval implements interpreter.Interpretable.
@@ -176,7 +199,7 @@ func (a touchAttribute) Resolve(vars interpreter.Activation) (any, error) {
 		return nil, err
 	}
 	if v, ok := value.(ref.Val); ok {
-		v = touch(v)
+		v = a.view(v)
 		if failed, ok := v.(*types.Err); ok {
 			return nil, failed
 		}

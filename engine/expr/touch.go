@@ -32,6 +32,14 @@ func touch(v ref.Val) ref.Val {
 	return v
 }
 
+// touchScalar is touch for what has no parts; containers stay as they are.
+func touchScalar(v ref.Val) ref.Val {
+	if t, ok := v.(token); ok {
+		return t.convert()
+	}
+	return v
+}
+
 // untouched is the value behind touch, which still has its text.
 func untouched(v ref.Val) ref.Val {
 	switch v := v.(type) {

@@ -72,8 +72,17 @@ func (t token) ConvertToType(typeVal ref.Type) ref.Val { return t.convert().Conv
 // Equal implements ref.Val.
 func (t token) Equal(other ref.Val) ref.Val { return equal(t, other) }
 
-// Type implements ref.Val.
-func (t token) Type() ref.Type { return t.convert().Type() }
+// Type implements ref.Val. A whole number that is too large is an int all the
+// same; only looking at its value fails.
+func (t token) Type() ref.Type {
+	switch v := exactjson.Value(t); {
+	case v.Kind() == exactjson.KindString:
+		return types.StringType
+	case v.Whole():
+		return types.IntType
+	}
+	return types.DoubleType
+}
 
 // Value implements ref.Val.
 func (t token) Value() any { return t.convert().Value() }

@@ -30,7 +30,7 @@ func brief(s string) string {
 
 // didYouMean is a hint with the candidate that is nearest to name, or "".
 func didYouMean(name string, candidates []string) string {
-	best, distance := "", 1+len(name)/3
+	best, distance := "", max(1, len(name)/3)
 	for _, candidate := range candidates {
 		if d := editDistance(name, candidate, distance); d <= distance && (best == "" || d < distance) {
 			best, distance = candidate, d
