@@ -69,6 +69,14 @@ func (c *conn) control(text string) error {
 	return err
 }
 
+// pragma runs a PRAGMA. Those that take effect when they are compiled would do
+// nothing as a prepared statement that is run again.
+func (c *conn) pragma(text string) error {
+	c.count.statements.Add(1)
+	_, err := c.raw.ExecContext(context.Background(), text)
+	return err
+}
+
 // exec runs a statement and returns how many rows it changed.
 func (c *conn) exec(text string, args ...any) (int64, error) {
 	stmt, err := c.statement(text)

@@ -215,13 +215,24 @@ func (s *Store) snapshot(ctx context.Context, operation string, run func(c *conn
 	})
 }
 
+const (
+	normalSQL = `PRAGMA synchronous = NORMAL`
+	fullSQL   = `PRAGMA synchronous = FULL`
+)
+
 // Migrate brings the schema to the version of this release.
 func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	err = s.writer.submit(ctx, &job{plain: true, done: make(chan struct{}), run: func(c *conn) error {
-		return c.raw.Raw(func(driverConn any) error {
+		// A migration that a power cut undid is run again: it need not wait for
+		// the disk. The next commit flushes what these wrote, too.
+		if err := c.pragma(normalSQL); err != nil {
+			return err
+		}
+		err := c.raw.Raw(func(driverConn any) (err error) {
 			from, to, err = migrate(ctx, driverConn)
 			return err
 		})
+		return errors.Join(err, c.pragma(fullSQL))
 	}})
 	return from, to, wrap("migrate", err)
 }

@@ -369,3 +369,29 @@ func TestWriter_AnotherProcessKeepsItWaitingForAWhileOnly(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestMigrate_LeavesTheWriterFlushingEachCommit(t *testing.T) {
+	s := newStore(t, Options{})
+	for range 2 {
+		if _, _, err := s.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		err := s.writer.submit(t.Context(), &job{plain: true, done: make(chan struct{}), run: func(c *conn) error {
+			for _, name := range []string{"synchronous", "journal_mode"} {
+				var value string
+				if err := c.raw.QueryRowContext(context.Background(), "PRAGMA "+name).Scan(&value); err != nil {
+					return err
+				}
+				got[name] = value
+			}
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]string{"synchronous": "2", "journal_mode": "wal"}, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
