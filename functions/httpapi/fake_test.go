@@ -25,8 +25,8 @@ type fakeEngine struct {
 	started engine.Started
 	page    engine.HistoryPage
 	acks    []engine.Ack
-	next    []engine.Assignment
 	panics  bool
+	secret  string // what a panic would tell
 }
 
 var _ httpapi.Engine = (*fakeEngine)(nil)
@@ -35,7 +35,7 @@ func (f *fakeEngine) note(request any) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.panics {
-		panic("a secret of the fake engine")
+		panic("password=" + f.secret)
 	}
 	f.last, f.calls = request, f.calls+1
 	return f.err
@@ -99,7 +99,7 @@ func (f *fakeEngine) Definition(_ context.Context, name, version string) (engine
 }
 
 func (f *fakeEngine) Graph(_ context.Context, name, version string) (definition.Graph, error) {
-	return definition.Graph{}, f.note(list{name, version})
+	return definition.Graph{Nodes: []definition.GraphNode{{ID: name, Kind: "task", Task: "a.b", For: true}}, Edges: []definition.GraphEdge{{From: name, To: name}}}, f.note(list{name, version})
 }
 
 func (f *fakeEngine) Retire(_ context.Context, name, version string) error {

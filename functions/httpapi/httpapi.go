@@ -45,6 +45,8 @@ type Engine interface {
 	TokenWorker(token string) (workerID string, ok bool)
 }
 
+var _ Engine = (*engine.Engine)(nil)
+
 // Options say how the API is served. Only Engine is required.
 type Options struct {
 	Engine Engine

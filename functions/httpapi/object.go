@@ -143,7 +143,7 @@ func (o *object) get(name string) exactjson.Value {
 
 // maxNameBytes bounds names, ids and tokens; the engine has tighter rules for
 // most. What passes can be stored as text by every database.
-const maxNameBytes = 2000
+const maxNameBytes = 4096
 
 // text is an optional name, id or token.
 func (o *object) text(name string) string {
