@@ -1,0 +1,14 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+-- Registered workflow versions. A row is never replaced.
+CREATE TABLE IF NOT EXISTS definitions (
+    name       text    COLLATE "C" NOT NULL,
+    version    text    COLLATE "C" NOT NULL,
+    hash       text    COLLATE "C" NOT NULL UNIQUE,
+    canonical  text    NOT NULL,
+    children   text    NOT NULL,
+    extensions text    NOT NULL,
+    retired    boolean NOT NULL DEFAULT FALSE,
+    created_at bigint  NOT NULL,
+    PRIMARY KEY (name, version)
+);

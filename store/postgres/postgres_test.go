@@ -1,0 +1,96 @@
+package postgres_test
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"perigee/store"
+	"perigee/store/postgres"
+	"perigee/store/postgres/pgtest"
+	"perigee/store/storetest"
+)
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+
+// open opens a store that is closed with the test.
+func open(t testing.TB, o postgres.Options) *postgres.Store {
+	t.Helper()
+	s, err := postgres.Open(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// migrated is a new database with this release's schema.
+func migrated(t testing.TB) (url string) {
+	t.Helper()
+	return pgtest.Template(t, "migrated", func(url string) error {
+		s, err := postgres.Open(context.Background(), postgres.Options{URL: url})
+		if err != nil {
+			return err
+		}
+		defer s.Close()
+		_, _, err = s.Migrate(context.Background())
+		return err
+	})
+}
+
+func TestDirect_KeepsTheRules(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store {
+		return open(t, postgres.Options{URL: migrated(t)})
+	})
+}
+
+func TestPooled_KeepsTheRules(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store {
+		return open(t, postgres.Options{URL: pgtest.Pooled(t, migrated(t)), Mode: postgres.ModePooled})
+	})
+}
+
+func TestSchema_KeepsTheRules(t *testing.T) {
+	for _, way := range []struct {
+		name string
+		mode postgres.Mode
+		url  func(testing.TB) string
+	}{
+		{"Direct", postgres.ModeDirect, pgtest.URL},
+		{"Pooled", postgres.ModePooled, pgtest.PoolerURL},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			storetest.RunSchema(t, func(t *testing.T) storetest.Blank {
+				url := way.url(t)
+				return storetest.Blank{
+					Open: func(t *testing.T) store.Store { return open(t, postgres.Options{URL: url, Mode: way.mode}) },
+					Exec: func(t *testing.T, statement string) { exec(t, url, statement) },
+				}
+			})
+		})
+	}
+}
+
+// exec runs a statement past the store.
+func exec(t testing.TB, url, statement string) {
+	t.Helper()
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	conn, err := pgx.ConnectConfig(context.Background(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(context.Background(), statement); err != nil {
+		t.Fatal(err)
+	}
+}

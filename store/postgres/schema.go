@@ -1,0 +1,257 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/database"
+
+	"perigee/store"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// Migrate brings the schema to the version of this release.
+//
+// Two callers at once need no lock, which neither a transaction-pooling proxy
+// nor DSQL would give: each migration may be repeated, a version is written
+// once, and who meets the other half-way (the catalog's own keys are taken
+// then) starts again from what is there.
+func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
+	var options []stdlib.OptionOpenDB
+	if s.config.BeforeConnect != nil {
+		options = append(options, stdlib.OptionBeforeConnect(s.config.BeforeConnect))
+	}
+	db := stdlib.OpenDB(*s.config.ConnConfig, options...)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	for try := 1; ; try++ {
+		current, release, err := migrate(ctx, db)
+		if try == 1 {
+			from = current
+		}
+		if err == nil {
+			break
+		}
+		if !isMigrationRace(err) || try == conflictTries {
+			return current, release, wrap("migrate", translateConnect(err))
+		}
+		if err := pause(ctx, try); err != nil {
+			return current, release, wrap("migrate", err)
+		}
+	}
+	to, err = releaseVersion()
+	if err == nil && !s.noLocks {
+		_, err = db.ExecContext(ctx, storageSQL)
+	}
+	return from, to, wrap("migrate", err)
+}
+
+// storageSQL is no migration, for DSQL has no storage parameters. Rows of the
+// queue and heads change and go all the time: room on each page lets a head's
+// new version stay beside the old one, without touching the indexes, and the
+// dead rows are cleared away early. Events are only ever inserted.
+const storageSQL = `
+ALTER TABLE executions SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+ALTER TABLE tasks SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 2000);
+ALTER TABLE outbox SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+ALTER TABLE worker_sessions SET (fillfactor = 50)`
+
+// migrate runs goose. The schema's version comes before DML of any kind, and
+// DDL stays out of transactions, as DSQL needs it.
+func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return 0, 0, err
+	}
+	provider, err := goose.NewProvider(goose.DialectCustom, db, files,
+		goose.WithStore(versions{}), goose.WithIsolateDDL(true), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return 0, 0, err
+	}
+	from, to, err = provider.GetVersions(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	if from > to {
+		return from, to, newerSchema(from, to)
+	}
+	_, err = provider.Up(ctx)
+	return from, to, err
+}
+
+// isMigrationRace reports the errors of two migrations that create the same
+// thing at the same moment.
+func isMigrationRace(err error) bool {
+	switch sqlState(err) {
+	case codeUniqueViolation, codeDuplicateTable, codeDuplicateObject, codeSerializationFailure, codeDeadlock, codeInternal:
+		return true
+	}
+	return false
+}
+
+// releaseVersion is the number of the last migration.
+func releaseVersion() (int64, error) {
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return 0, err
+	}
+	return goose.NumericComponent(filepath.Base(files[len(files)-1]))
+}
+
+const versionSQL = `
+SELECT COALESCE(MAX(version_id), 0)
+FROM goose_db_version
+WHERE is_applied`
+
+// CheckSchema fails with ErrSchema where the schema is not this release's.
+func (s *Store) CheckSchema(ctx context.Context) error {
+	var version int64
+	err := s.run(ctx, func(sc *script) { sc.add(versionSQL, one(&version)) }, false)
+	if err != nil && sqlState(err) != codeUndefinedTable {
+		return wrap("check schema", err)
+	}
+	release, err := releaseVersion()
+	switch {
+	case err != nil:
+		return err
+	case version > release:
+		return newerSchema(version, release)
+	case version < release:
+		return fmt.Errorf("%w: the database is at version %d, this release needs %d; run `perigee migrate`", store.ErrSchema, version, release)
+	}
+	return nil
+}
+
+func newerSchema(version, release int64) error {
+	return fmt.Errorf("%w: the database is at version %d, this release knows %d; use a newer release", store.ErrSchema, version, release)
+}
+
+// versions keeps the versions for goose. Its own table has an identity column,
+// and would take the same version twice.
+type versions struct{}
+
+var _ database.Store = versions{}
+
+// Tablename is what both backends call it.
+func (versions) Tablename() string { return "goose_db_version" }
+
+const versionTableSQL = `
+CREATE TABLE IF NOT EXISTS goose_db_version (
+    version_id bigint      NOT NULL PRIMARY KEY,
+    is_applied boolean     NOT NULL,
+    tstamp     timestamptz NOT NULL DEFAULT now()
+)`
+
+// CreateVersionTable tries again where another creates it at the same moment;
+// goose itself would wait a second first.
+func (versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) error {
+	for try := 1; ; try++ {
+		_, err := db.ExecContext(ctx, versionTableSQL)
+		if err == nil || !isMigrationRace(err) || try == conflictTries {
+			return err
+		}
+		if err := pause(ctx, try); err != nil {
+			return err
+		}
+	}
+}
+
+const versionTableExistsSQL = `
+SELECT EXISTS (
+    SELECT 1
+    FROM pg_catalog.pg_tables
+    WHERE schemaname = current_schema() AND tablename = 'goose_db_version'
+)`
+
+// TableExists spares goose a failing statement.
+func (versions) TableExists(ctx context.Context, db database.DBTxConn) (exists bool, err error) {
+	err = db.QueryRowContext(ctx, versionTableExistsSQL).Scan(&exists)
+	return exists, err
+}
+
+const putVersionSQL = `
+INSERT INTO goose_db_version (version_id, is_applied)
+VALUES ($1, TRUE)
+ON CONFLICT (version_id) DO NOTHING`
+
+func (versions) Insert(ctx context.Context, db database.DBTxConn, r database.InsertRequest) error {
+	_, err := db.ExecContext(ctx, putVersionSQL, r.Version)
+	return err
+}
+
+const deleteVersionSQL = `
+DELETE FROM goose_db_version
+WHERE version_id = $1`
+
+func (versions) Delete(ctx context.Context, db database.DBTxConn, version int64) error {
+	_, err := db.ExecContext(ctx, deleteVersionSQL, version)
+	return err
+}
+
+const oneVersionSQL = `
+SELECT tstamp, is_applied
+FROM goose_db_version
+WHERE version_id = $1`
+
+func (versions) GetMigration(ctx context.Context, db database.DBTxConn, version int64) (*database.GetMigrationResult, error) {
+	var m database.GetMigrationResult
+	err := db.QueryRowContext(ctx, oneVersionSQL, version).Scan(&m.Timestamp, &m.IsApplied)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, fmt.Errorf("%w: %d", database.ErrVersionNotFound, version)
+	}
+	return &m, err
+}
+
+const latestVersionSQL = `
+SELECT MAX(version_id)
+FROM goose_db_version`
+
+func (versions) GetLatestVersion(ctx context.Context, db database.DBTxConn) (int64, error) {
+	var version sql.NullInt64
+	err := db.QueryRowContext(ctx, latestVersionSQL).Scan(&version)
+	if err == nil && !version.Valid {
+		err = fmt.Errorf("latest version: %w", database.ErrVersionNotFound)
+	}
+	return version.Int64, err
+}
+
+const allVersionsSQL = `
+SELECT version_id, is_applied
+FROM goose_db_version
+ORDER BY version_id DESC`
+
+func (versions) ListMigrations(ctx context.Context, db database.DBTxConn) ([]*database.ListMigrationsResult, error) {
+	rows, err := db.QueryContext(ctx, allVersionsSQL)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []*database.ListMigrationsResult
+	for rows.Next() {
+		var m database.ListMigrationsResult
+		if err := rows.Scan(&m.Version, &m.IsApplied); err != nil {
+			return nil, err
+		}
+		list = append(list, &m)
+	}
+	return list, rows.Err()
+}
+
+// translateConnect is translate for an error from database/sql, in which a
+// failure to connect is the driver's own.
+func translateConnect(err error) error {
+	if connect, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return connectFailure(connect)
+	}
+	return translate(err)
+}
