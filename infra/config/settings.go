@@ -1,0 +1,94 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+
+	"perigee/engine"
+)
+
+// Modes of the tick; see Settings.TickMode.
+const (
+	TickPrecise  = "precise"   // whenever something is due
+	TickMinute   = "minute"    // one pass every minute
+	TickOnDemand = "on-demand" // only when calls come
+)
+
+// Modes of the connections to Postgres.
+const (
+	DatabaseDirect = "direct"
+	DatabasePooled = "pooled" // through a proxy that pools transactions
+)
+
+// Formats of the log.
+const (
+	LogText = "text"
+	LogJSON = "json"
+)
+
+// Settings are the values of all settings.
+type Settings struct {
+	// Engine has the limits and timeouts; its other fields are the caller's.
+	Engine engine.Options
+	// Listen is the address to listen on, host:port; port 0 takes a free one.
+	Listen string
+	// Database is a file of SQLite or a URL of Postgres.
+	Database string
+	// DatabaseMode is DatabaseDirect or DatabasePooled, of Postgres only.
+	DatabaseMode string
+	// DatabaseConnections bounds the connections to Postgres.
+	DatabaseConnections int
+	// EnableHTTPAdapter runs the built-in task http.request.
+	EnableHTTPAdapter bool
+	// HTTPAllow are networks that http.request may reach although they are
+	// private.
+	HTTPAllow []netip.Prefix
+	// TickMode is TickPrecise, TickMinute or TickOnDemand.
+	TickMode  string
+	LogLevel  slog.Level
+	LogFormat string // LogText or LogJSON
+}
+
+// Source tells the text of a setting: from a flag by its name, or from the
+// environment by the name of a variable. False: it is not set there.
+type Source func(name string) (text string, set bool)
+
+// Load makes Settings of what flags and the environment say. Either may be nil.
+// A variable that is set to nothing counts as not set. The error holds every
+// fault, a line each.
+func Load(flags, environment Source) (Settings, error) {
+	var (
+		s      Settings
+		faults []error
+	)
+	for _, setting := range table {
+		text, from := setting.find(flags, environment)
+		if err := setting.set(&s, text); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", from, err))
+		}
+	}
+	if len(faults) > 0 {
+		return Settings{}, errors.Join(faults...)
+	}
+	if err := s.Engine.Validate(); err != nil {
+		return Settings{}, fmt.Errorf("settings: %w", err)
+	}
+	return s, nil
+}
+
+// find gives the text that counts and says where it stood.
+func (s Setting) find(flags, environment Source) (text, from string) {
+	if flags != nil {
+		if text, set := flags(s.Name); set {
+			return text, s.Flag()
+		}
+	}
+	if environment != nil {
+		if text, set := environment(s.Variable()); set && text != "" {
+			return text, s.Variable()
+		}
+	}
+	return s.Default, "the default of " + s.Flag()
+}

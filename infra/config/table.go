@@ -1,0 +1,96 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Setting is one line of the table.
+type Setting struct {
+	Name    string // as in --Name
+	Default string
+	Meaning string // half a sentence for a person
+	set     func(*Settings, string) error
+}
+
+// Flag is the setting's flag: --session-timeout.
+func (s Setting) Flag() string { return "--" + s.Name }
+
+// Variable is the setting's environment variable: PERIGEE_SESSION_TIMEOUT.
+func (s Setting) Variable() string {
+	return "PERIGEE_" + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))
+}
+
+// table is every setting there is.
+var table = []Setting{
+	{"listen", "127.0.0.1:7474", "address to listen on; port 0 takes a free one",
+		text(func(s *Settings) *string { return &s.Listen })},
+	{"database", "perigee.db", "file of SQLite, or postgres://… URL",
+		text(func(s *Settings) *string { return &s.Database })},
+	{"database-mode", DatabaseDirect, "direct, or pooled behind a proxy of Postgres that pools transactions (pgbouncer, RDS Proxy)",
+		choice(func(s *Settings) *string { return &s.DatabaseMode }, DatabaseDirect, DatabasePooled)},
+	{"database-connections", "8", "connections to Postgres at most",
+		count(func(s *Settings) *int { return &s.DatabaseConnections })},
+
+	{"session-timeout", "30s", "silence after which a worker is suspected to be lost",
+		duration(func(s *Settings) *time.Duration { return &s.Engine.SessionTimeout })},
+	{"heartbeat-interval", "5s", "how often workers are asked to say that they live",
+		duration(func(s *Settings) *time.Duration { return &s.Engine.HeartbeatInterval })},
+	{"cancel-grace", "10m", "how long a worker may go on after its execution began to wind down",
+		duration(func(s *Settings) *time.Duration { return &s.Engine.CancelGrace })},
+	{"default-attempt-timeout", "24h", "timeout of one attempt of a task whose definition names none",
+		duration(func(s *Settings) *time.Duration { return &s.Engine.DefaultAttemptTimeout })},
+	{"max-redeliveries", "3", "how often an attempt whose worker was lost is handed out again; 0: never",
+		limit(func(s *Settings) *int { return &s.Engine.MaxRedeliveries })},
+	{"max-active-executions", "0", "executions that run at once, children not counted; 0: no limit",
+		limit(func(s *Settings) *int { return &s.Engine.MaxActiveExecutions })},
+	{"max-fan-out", "10000", "elements of one `for`; 0: no limit",
+		limit(func(s *Settings) *int { return &s.Engine.MaxFanOut })},
+	{"max-history-events", "50000", "events of one execution; 0: no limit",
+		limit(func(s *Settings) *int { return &s.Engine.MaxHistoryEvents })},
+	{"max-payload-bytes", "1MiB", "one input, result, signal or computed value; 0: no limit",
+		size(func(s *Settings) *int { return &s.Engine.MaxPayloadBytes })},
+	{"max-join-bytes", "16MiB", "the items of one `for`, or its joined outputs; 0: no limit",
+		size(func(s *Settings) *int { return &s.Engine.MaxJoinBytes })},
+	{"cache-bytes", "64MiB", "memory for states of running executions; 0: none is kept",
+		size(func(s *Settings) *int { return &s.Engine.CacheBytes })},
+
+	{"enable-http-adapter", "false", "run the built-in task http.request",
+		boolean(func(s *Settings) *bool { return &s.EnableHTTPAdapter })},
+	{"http-allow", "", "private networks that http.request may reach all the same, such as 10.1.0.0/16,127.0.0.1/32", networks},
+	{"tick-mode", TickPrecise, "when timers, retries and deadlines are looked at: precise, minute or on-demand",
+		choice(func(s *Settings) *string { return &s.TickMode }, TickPrecise, TickMinute, TickOnDemand)},
+	{"log-level", "info", "debug, info, warn or error", logLevel},
+	{"log-format", LogText, "text or json",
+		choice(func(s *Settings) *string { return &s.LogFormat }, LogText, LogJSON)},
+}
+
+// Table lists all settings in the order of the documentation.
+func Table() []Setting { return slices.Clone(table) }
+
+// Find is the setting of a name. It panics where there is none: names are
+// constants of the program.
+func Find(name string) Setting {
+	for _, s := range table {
+		if s.Name == name {
+			return s
+		}
+	}
+	panic(fmt.Sprintf("config.Find: no setting is called %q", name))
+}
+
+// Markdown is the table as docs/operations.md shows it.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString("| flag | variable | default | meaning |\n|---|---|---|---|\n")
+	for _, s := range table {
+		shown := ""
+		if s.Default != "" {
+			shown = "`" + s.Default + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Flag(), s.Variable(), shown, s.Meaning)
+	}
+	return b.String()
+}

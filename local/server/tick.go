@@ -1,0 +1,50 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"perigee/engine"
+	"perigee/infra/config"
+)
+
+const (
+	minuteTick = time.Minute
+	tickBatch  = 100
+)
+
+// tick looks after time until ctx ends, in the mode of the settings: the modes
+// of the functions are here so that their delays can be tried out.
+func tick(ctx context.Context, eng *engine.Engine, mode string, log *slog.Logger) {
+	var err error
+	switch mode {
+	case config.TickMinute:
+		err = everyMinute(ctx, eng, log)
+	case config.TickOnDemand:
+		<-ctx.Done()
+	default:
+		err = eng.Run(ctx)
+	}
+	if err != nil {
+		log.Error("the ticks have ended", "error", err)
+	}
+}
+
+func everyMinute(ctx context.Context, eng *engine.Engine, log *slog.Logger) error {
+	timer := time.NewTicker(minuteTick)
+	defer timer.Stop()
+	for {
+		for more := true; more && ctx.Err() == nil; {
+			report, err := eng.Tick(ctx, tickBatch)
+			if more = report.More && err == nil; err != nil && ctx.Err() == nil {
+				log.Error("the tick failed", "error", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+	}
+}
