@@ -35,7 +35,8 @@ type Options struct {
 	NoGroupCommit bool
 	// ReadConns is the number of reading connections. 0: 4. In memory there are none.
 	ReadConns int
-	// Clock is the store's clock, in epoch milliseconds. nil: the process's.
+	// Clock is the store's clock, in epoch milliseconds, safe for concurrent
+	// use. nil: the process's.
 	Clock func() int64
 }
 
@@ -120,7 +121,7 @@ func sources(o Options) (writing, reading string, err error) {
 	if !strings.HasPrefix(path, "/") { // a drive letter
 		path = "/" + path
 	}
-	base := "file://" + (&url.URL{Path: path}).EscapedPath() + fmt.Sprintf("?_pragma=busy_timeout(%d)", o.BusyTimeout.Milliseconds())
+	base := "file://" + (&url.URL{Path: path}).EscapedPath() + fmt.Sprintf("?_pragma=busy_timeout(%d)&_pragma=cache_size(-16384)", o.BusyTimeout.Milliseconds())
 	// FULL: a commit is on the disk before it is answered.
 	return base + "&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)", base + "&_query_only=1", nil
 }

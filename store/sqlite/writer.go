@@ -71,8 +71,32 @@ func startWriter(ctx context.Context, source string, count *counters, o Options)
 	if w.c, err = newConn(ctx, db, count); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
+	if err := w.probe(); err != nil {
+		return nil, errors.Join(err, w.c.close(), db.Close())
+	}
 	go w.work()
 	return w, nil
+}
+
+const journalSQL = `PRAGMA journal_mode`
+
+// probe fails on a file that can be opened but not used. One that another
+// process writes to at the moment can.
+func (w *writer) probe() error {
+	var mode string
+	if _, err := w.c.one(journalSQL, []any{&mode}); err != nil {
+		return err
+	}
+	if w.file && mode != "wal" {
+		return fmt.Errorf("write-ahead logging cannot be switched on (the journal mode stays %q); use a local disk", mode)
+	}
+	if err := w.c.control(beginSQL); err != nil {
+		if isBusy(err) {
+			return nil
+		}
+		return err
+	}
+	return w.c.control(rollbackSQL)
 }
 
 // submit waits until the job is done. A caller whose context ends before the
