@@ -80,7 +80,8 @@ func (w *walker) atBreak() bool {
 }
 
 func (w *walker) toNextCharacter() {
-	if w.atBreak() && w.line < len(w.lines) {
+	escaped := w.style == styleDouble && strings.HasPrefix(w.rest(), `\`) && strings.Trim(w.rest()[1:], " \t") == ""
+	if (escaped || w.atBreak()) && w.line < len(w.lines) {
 		w.breakLine()
 	}
 }
