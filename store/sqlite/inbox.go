@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 
 	"perigee/store"
 )
@@ -69,11 +68,11 @@ func (s *Store) Sight(ctx context.Context, sightings []store.Sighting) error {
 		return nil
 	}
 	return s.write(ctx, "sight tasks", func(c *conn) error {
-		var errs []error
 		for _, g := range sightings {
-			_, err := c.exec(sightSQL, g.DueAtMS, g.SuspectAtMS, g.Key, g.TokenHash)
-			errs = append(errs, err)
+			if _, err := c.exec(sightSQL, g.DueAtMS, g.SuspectAtMS, g.Key, g.TokenHash); err != nil {
+				return err
+			}
 		}
-		return errors.Join(errs...)
+		return nil
 	})
 }

@@ -27,7 +27,9 @@ const (
 // first of them waits.
 const maxGroup = 64
 
-// job is a call that waits for the writer.
+// job is a call that waits for the writer. Its run ends with the first error:
+// where SQLite has undone the transaction by itself, as on a full disk, further
+// statements would each be a transaction of their own.
 type job struct {
 	run   func(c *conn) error
 	plain bool        // run outside a transaction of the writer's
