@@ -41,7 +41,7 @@ func migrated(t testing.TB) (url string) {
 		defer s.Close()
 		_, _, err = s.Migrate(context.Background())
 		return err
-	})
+	}, "goose_db_version")
 }
 
 func TestDirect_KeepsTheRules(t *testing.T) {

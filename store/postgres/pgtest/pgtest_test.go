@@ -50,18 +50,22 @@ func TestPoolerURL_SharesOneServerConnectionBetweenClients(t *testing.T) {
 	}
 }
 
-func TestTemplate_PreparesOnce(t *testing.T) {
+func TestTemplate_IsPreparedOnceAndGivenEmptyAgain(t *testing.T) {
 	prepared := 0
 	prepare := func(url string) error {
 		prepared++
-		exec1(t, url, `CREATE TABLE kept (n int)`)
+		exec1(t, url, `CREATE TABLE kept AS SELECT 1 AS n`)
+		exec1(t, url, `CREATE TABLE used (n int)`)
 		return nil
 	}
 	for range 2 {
-		url := pgtest.Template(t, "kept", prepare)
-		if n := count(t, url, `SELECT count(*) FROM pg_tables WHERE tablename = 'kept'`); n != 1 {
-			t.Error("the template's table is not in the copy")
-		}
+		t.Run("Copy", func(t *testing.T) {
+			url := pgtest.Template(t, "sample", prepare, "kept")
+			if n := count(t, url, `SELECT (SELECT count(*) FROM kept) * 10 + (SELECT count(*) FROM used)`); n != 10 {
+				t.Errorf("kept and used hold %d rows, want 1 and 0", n)
+			}
+			exec1(t, url, `INSERT INTO used VALUES (7)`)
+		})
 	}
 	if prepared != 1 {
 		t.Errorf("prepared %d times, want once", prepared)
