@@ -59,7 +59,8 @@ type Options struct {
 	// once, as on Lambda, where waiting is paid for.
 	HoldPolls bool
 	// MaxPayloadBytes is the engine's limit of one input, output or signal;
-	// limits of whole bodies follow from it. 0: 1 MiB.
+	// limits of whole bodies follow from it. 0: 1 MiB; negative: 64 MiB, which is
+	// what a server without a limit takes into its memory.
 	MaxPayloadBytes int
 	// Ready tells /readyz whether calls would be served; nil: they would.
 	Ready func(ctx context.Context) error
@@ -79,8 +80,10 @@ const (
 	maxYAMLBytes     = 256 << 10
 	maxAnswerBytes   = 4 << 20 // where pages end
 	defaultPayload   = 1 << 20
+	unlimitedPayload = 64 << 20
 	maxBatch         = 100 // results in one call
 	maxTasks         = 32  // tasks in one poll
+	maxContracts     = 500 // of one worker
 	maxPageLimit     = 1000
 	defaultListLimit = 50
 )
@@ -90,8 +93,11 @@ func New(opts Options) http.Handler {
 	if opts.Engine == nil {
 		panic("httpapi.New: Options.Engine is nil")
 	}
-	if opts.MaxPayloadBytes <= 0 {
+	switch {
+	case opts.MaxPayloadBytes == 0:
 		opts.MaxPayloadBytes = defaultPayload
+	case opts.MaxPayloadBytes < 0:
+		opts.MaxPayloadBytes = unlimitedPayload
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)

@@ -45,9 +45,6 @@ func (s *server) registerWorker(c *call) (answer, error) {
 	return answer{body: w.buf}, nil
 }
 
-// maxContracts bounds the contracts of one worker.
-const maxContracts = 1000
-
 func (s *server) poll(c *call) (answer, error) {
 	in, err := c.workerObject()
 	if err != nil {
