@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -33,6 +34,7 @@ func start(name, dir string, readStdout bool, command string, args ...string) (*
 	}
 	defer file.Close() // the child has its own
 	p.cmd.Stderr = file
+	p.cmd.Env = slices.DeleteFunc(os.Environ(), isSetting)
 	if !readStdout {
 		p.cmd.Stdout = file
 	} else if p.stdout, err = p.cmd.StdoutPipe(); err != nil {
@@ -46,6 +48,10 @@ func start(name, dir string, readStdout bool, command string, args ...string) (*
 	}
 	return p, nil
 }
+
+// isSetting tells the variables that would set up a server or a worker
+// otherwise than the demo does.
+func isSetting(variable string) bool { return strings.HasPrefix(variable, "PERIGEE_") }
 
 func (p *process) wait() {
 	_ = p.cmd.Wait() // how it ended is for its log
