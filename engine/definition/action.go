@@ -172,6 +172,7 @@ func (c *compiler) durationTemplate(n *node, u use, above bool) *expr.Program {
 	}
 	if c.check && !strings.Contains(n.text, "${") {
 		c.durationText(n, n.text, u.what, above)
+		n.comment = place{} // nothing is cut off a whole duration
 	}
 	return c.template(n, u)
 }
@@ -185,6 +186,7 @@ func (c *compiler) momentTemplate(n *node, u use) *expr.Program {
 		if _, err := ParseMoment(n.text); err != nil {
 			c.fault(n, CodeBadMoment, "until: "+err.Error(), "")
 		}
+		n.comment = place{} // nothing is cut off a whole moment
 	}
 	return c.template(n, u)
 }

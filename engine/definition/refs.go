@@ -127,7 +127,7 @@ func (r *reference) checkStep() {
 		r.report(SeverityError, CodeUnknownStep, fmt.Sprintf("%s: there is no step %s", r.what, shown(id)), didYouMean(id, ids))
 		return
 	}
-	if r.Path[1].Name == "output" && len(r.Path) > 2 {
+	if len(r.Path) > 2 && r.Path[1].Name == "output" {
 		r.checkOutput(target)
 	}
 }
