@@ -127,7 +127,7 @@ func decodeState(body json.RawMessage) (*State, error) {
 	return &s, nil
 }
 
-// Execution is one row of a list of executions.
+// Execution is one row of a list of executions. Raw is the row as it came.
 type Execution struct {
 	ExecutionID  string            `json:"execution_id"`
 	Workflow     string            `json:"workflow"`
@@ -138,6 +138,19 @@ type Execution struct {
 	FinishedAtMS int64             `json:"finished_at_ms"` // 0: not finished
 	Parent       *Parent           `json:"parent"`
 	Tags         map[string]string `json:"tags"`
+	ErrorCount   int               `json:"error_count"` // decisions in a row that failed: it is parked, the server's log says why
+
+	Raw json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON keeps the row as it came beside its members.
+func (e *Execution) UnmarshalJSON(b []byte) error {
+	type plain Execution
+	if err := json.Unmarshal(b, (*plain)(e)); err != nil {
+		return err
+	}
+	e.Raw = append(json.RawMessage(nil), b...)
+	return nil
 }
 
 // ListPage is one page of executions.

@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"perigee/engine/history"
+)
+
+func (a *app) replay() *cobra.Command {
+	var id string
+	cmd := &cobra.Command{
+		Use:   "replay [FILE]",
+		Short: "Fold a history from a file to the state that it gives",
+		Long: `Reads a history from a file or standard input and prints the state as JSON: what
+the server would serve for it. The history is a JSON array of events, JSON lines
+with an event each (perigee history --json), or an object {"id", "history"}.
+No server is needed. Events of types that this release does not know are skipped;
+standard error says so.`,
+		Example: "  perigee history order-7 --json | perigee replay --id order-7",
+		Args:    argsBetween(0, 1),
+		RunE: ran(func(_ *cobra.Command, args []string) error {
+			arg := "-"
+			if len(args) > 0 && args[0] != "-" {
+				arg = "@" + args[0]
+			}
+			text, from, err := a.read(arg)
+			if err != nil {
+				return usage("replay: %w", err)
+			}
+			named, records, err := history.ReadHistory(bytes.NewReader(text))
+			if err != nil {
+				return usage("replay %s: %w", from, err)
+			}
+			if id == "" {
+				id = named
+			}
+			a.doubts(records)
+			state := history.New(id)
+			state.ApplyAll(records)
+			return a.print.Raw(state.AppendJSON(nil))
+		}),
+	}
+	cmd.Flags().StringVar(&id, "id", "", "id of the execution, where the history does not tell it")
+	return cmd
+}
+
+// doubts says what keeps a state from being the whole truth: gaps, and events
+// of types that are not known.
+func (a *app) doubts(records []history.Record) {
+	var unknown []string
+	skipped := 0
+	var last uint64
+	for _, r := range records {
+		if r.Seq != last+1 {
+			a.print.Warn("replay: event %d follows event %d: the history has a gap or is out of order", r.Seq, last)
+		}
+		last = r.Seq
+		if u, ok := r.Event.(history.Unknown); ok {
+			skipped++
+			if name := string(u.Name); !slices.Contains(unknown, name) {
+				unknown = append(unknown, name)
+			}
+		}
+	}
+	if skipped > 0 {
+		a.print.Warn("replay: %s skipped, of types that this release does not know: %s", plural(skipped, "event"), strings.Join(unknown, ", "))
+	}
+}
