@@ -148,8 +148,10 @@ func (e *Engine) materialize(id string, l *store.Loaded, warm warmState, jobs []
 	if err != nil {
 		return nil, size{}, err
 	}
-	m, s := warm.machine, warm.size
-	if m != nil && warm.seen.Incarnation == l.Head.Incarnation && warm.seen.Seq <= l.Head.LastSeq && l.Snapshot == nil {
+	var m *decide.Machine
+	s := warm.size
+	if warm.machine != nil && warm.seen.Incarnation == l.Head.Incarnation && warm.seen.Seq <= l.Head.LastSeq && l.Snapshot == nil {
+		m = warm.machine.Clone() // a store may ask for the decision again
 		for _, r := range records {
 			m.Replay(r)
 		}

@@ -35,6 +35,17 @@ func (e *Engine) Doctor(ctx context.Context, rebuild bool, each func(Finding)) (
 	}
 }
 
+// DoctorOf is Doctor for some executions, without mending anything.
+func (e *Engine) DoctorOf(ctx context.Context, ids []string, each func(Finding)) (checked int, err error) {
+	for _, id := range ids {
+		if err := e.examine(ctx, store.Head{ID: id}, false, each); err != nil {
+			return checked, err
+		}
+		checked++
+	}
+	return checked, nil
+}
+
 // examine compares one execution. Where it changed while it was read, it is
 // read again.
 func (e *Engine) examine(ctx context.Context, h store.Head, rebuild bool, each func(Finding)) error {

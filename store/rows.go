@@ -174,8 +174,8 @@ type Commit struct {
 type LoadRequest struct {
 	ID    string
 	Known Seen // a cached state: with the same incarnation, only later events are read
-	// SnapshotFormat is the one format that the caller reads; snapshots of
-	// another are passed over.
+	// SnapshotFormat is the one format that the caller reads, 0: any. Snapshots
+	// of another are passed over.
 	SnapshotFormat int
 	// DueTasks asks also for the dispatched task rows whose due moment passed.
 	DueTasks bool

@@ -9,6 +9,11 @@ import (
 // claims from it.
 const HTTPQueue = "http.request@1.0.0/builtin"
 
+// BuiltinTimeoutMS bounds an attempt of a built-in task whose step sets no
+// timeout. Nobody's heartbeat speaks for it: where the process that ran it
+// died, its deadline is what brings it back.
+const BuiltinTimeoutMS = 5 * 60_000
+
 // QueueRow is what the queue needs to know of a ready unit, beside its state.
 type QueueRow struct {
 	Queue           string

@@ -23,7 +23,6 @@ func (m *Machine) start(r ref) {
 		m.emit(history.StepSkipped{Step: key, Reason: "condition is false"})
 		return
 	}
-	m.started++
 	if s.For != nil {
 		m.fanOut(r, v)
 		return
@@ -48,6 +47,7 @@ func (m *Machine) condition(s *definition.Step, v *expr.Vars) (bool, *history.Ta
 
 // startAction starts one unit: a step without `for`, or one element.
 func (m *Machine) startAction(r ref, s *definition.Step, v *expr.Vars) {
+	m.started++
 	switch s.Kind {
 	case definition.KindTask, definition.KindWorkflow:
 		m.schedule(r, s.Call, v)
@@ -115,6 +115,8 @@ func (m *Machine) callInput(c *definition.Call, v *expr.Vars) (exactjson.Value, 
 func (m *Machine) callTimes(c *definition.Call, v *expr.Vars) (attemptMS, queueMS int64, fail *history.TaskError) {
 	if c.Timeout != nil {
 		attemptMS, fail = m.duration(c.Timeout, v, "timeout", true)
+	} else if c.Builtin != "" {
+		attemptMS = BuiltinTimeoutMS
 	} else if c.Workflow == "" {
 		attemptMS = m.limits.DefaultAttemptTimeoutMS
 	}
@@ -229,7 +231,6 @@ func (m *Machine) fanOn(r ref) {
 		if f.next >= parent.Items || bound > 0 && f.open >= bound || m.full() {
 			return
 		}
-		m.started++
 		element := ref{step: r.step, elem: int32(f.next)}
 		m.startAction(element, s, m.vars(element))
 		if m.aborting() {
@@ -240,10 +241,10 @@ func (m *Machine) fanOn(r ref) {
 
 // join ends a `for`: the outputs of its elements, in their order.
 func (m *Machine) join(r ref, n int) {
-	outputs, size := make([]exactjson.Value, n), 2
+	outputs, size := make([]exactjson.Value, n), len("[]")+max(0, n-1)
 	for i := range n {
 		outputs[i] = m.state.Unit(m.key(ref{step: r.step, elem: int32(i)})).Output.OrNull()
-		size += len(outputs[i]) + 1
+		size += len(outputs[i])
 	}
 	if limit := m.limits.MaxJoinBytes; limit > 0 && size > limit {
 		m.fail(r, failure(CodePayloadTooLarge, "the joined outputs of %d elements have %d bytes; the limit is %d", n, size, limit))
@@ -254,7 +255,8 @@ func (m *Machine) join(r ref, n int) {
 
 // fail ends a unit as failed, unless a catch clause of its step takes it.
 func (m *Machine) fail(r ref, e *history.TaskError) {
-	if m.rescue(r, e) {
+	rescued, e := m.rescue(r, e)
+	if rescued {
 		return
 	}
 	key := m.key(r)
@@ -266,15 +268,16 @@ func (m *Machine) fail(r ref, e *history.TaskError) {
 	}
 }
 
-// rescue asks the clauses of a main step, the first that matches takes it.
-func (m *Machine) rescue(r ref, e *history.TaskError) bool {
+// rescue asks the clauses of a main step; the first that matches takes the
+// failure. Where its output cannot be had, that is what the unit fails with.
+func (m *Machine) rescue(r ref, e *history.TaskError) (rescued bool, left *history.TaskError) {
 	s := m.step(r)
 	if s == nil || r.phase != phaseMain {
-		return false
+		return false, e
 	}
 	i := slices.IndexFunc(s.Catch, func(c definition.Catch) bool { return catches(c, e.Code) })
 	if i < 0 {
-		return false
+		return false, e
 	}
 	output := exactjson.Null
 	if p := s.Catch[i].Output; p != nil {
@@ -282,13 +285,12 @@ func (m *Machine) rescue(r ref, e *history.TaskError) bool {
 		v.Error = errorValue(e)
 		value, fail := m.evaluate(p, v, fmt.Sprintf("catch[%d].output", i))
 		if fail != nil {
-			*e = *fail
-			return false
+			return false, fail
 		}
 		output = value.OrNull()
 	}
 	m.emit(history.StepRecovered{Step: m.key(r), Error: *e, Output: output})
-	return true
+	return true, nil
 }
 
 // catches reports whether a clause takes a code. A clause without codes leaves

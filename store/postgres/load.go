@@ -75,14 +75,14 @@ const snapshotSQL = `
 SELECT s.seq, s.format, s.data
 FROM executions e
 JOIN snapshots s ON s.execution_id = e.id
-WHERE e.id = $1 AND NOT ` + known
+WHERE e.id = $1 AND NOT ` + known + ` AND $4 IN (0, s.format)`
 
 // The events' key gives them in order.
 const eventsAfterSQL = `
 SELECT seq, type, at, data
 FROM events
 WHERE execution_id = $1 AND seq > (
-    SELECT CASE WHEN ` + known + ` THEN $3 ELSE COALESCE((SELECT s.seq FROM snapshots s WHERE s.execution_id = e.id), 0) END
+    SELECT CASE WHEN ` + known + ` THEN $3 ELSE COALESCE((SELECT s.seq FROM snapshots s WHERE s.execution_id = e.id AND $4 IN (0, s.format)), 0) END
     FROM executions e
     WHERE e.id = $1
 )
@@ -116,8 +116,8 @@ func load(sc *script, r store.LoadRequest, headSQL string, l *store.Loaded) {
 	sc.add(snapshotSQL, func(rows pgx.Rows) error {
 		l.Snapshot = &store.Snapshot{}
 		return rows.Scan(&l.Snapshot.Seq, &l.Snapshot.Format, &l.Snapshot.Data)
-	}, r.ID, r.Known.Incarnation, r.Known.Seq)
-	sc.add(eventsAfterSQL, appendTo(&l.Events, scanEvent), r.ID, r.Known.Incarnation, r.Known.Seq)
+	}, r.ID, r.Known.Incarnation, r.Known.Seq, r.SnapshotFormat)
+	sc.add(eventsAfterSQL, appendTo(&l.Events, scanEvent), r.ID, r.Known.Incarnation, r.Known.Seq, r.SnapshotFormat)
 	sc.add(reportedSQL, appendTo(&l.Reported, scanReport), r.ID)
 	if r.DueTasks {
 		sc.add(dueTasksSQL, appendTo(&l.Due, scanDueTask), r.NowMS, r.ID)

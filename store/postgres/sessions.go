@@ -56,7 +56,7 @@ func (s *Store) Session(ctx context.Context, hash string) (store.Session, error)
 }
 
 const heldSQL = `
-SELECT key, execution_id, unit, state, token_hash, dispatched_at, attempt, stop
+SELECT key, execution_id, unit, state, token_hash, secret, dispatched_at, attempt, stop
 FROM tasks
 WHERE session = $1 AND session <> '' AND state IN (1, 2)
 ORDER BY key`
@@ -64,7 +64,7 @@ ORDER BY key`
 // scanHeld reads a row of heldSQL.
 func scanHeld(rows pgx.Rows) (store.HeldTask, error) {
 	var t store.HeldTask
-	err := rows.Scan(&t.Key, &t.ExecutionID, &t.Unit, &t.State, &t.TokenHash, &t.DispatchedMS, &t.Attempt, &t.Stop)
+	err := rows.Scan(&t.Key, &t.ExecutionID, &t.Unit, &t.State, &t.TokenHash, &t.Secret, &t.DispatchedMS, &t.Attempt, &t.Stop)
 	return t, err
 }
 

@@ -88,7 +88,7 @@ func load(c *conn, r store.LoadRequest) (store.Loaded, error) {
 const snapshotSQL = `
 SELECT seq, format, data
 FROM snapshots
-WHERE execution_id = ?`
+WHERE execution_id = ?1 AND ?2 IN (0, format)`
 
 const eventsAfterSQL = `
 SELECT seq, type, at, data
@@ -103,7 +103,7 @@ func loadHistory(c *conn, r store.LoadRequest, l *store.Loaded) error {
 	if r.Known.Incarnation != l.Head.Incarnation || r.Known.Seq > l.Head.LastSeq {
 		var seq int64
 		var snapshot store.Snapshot
-		found, err := c.one(snapshotSQL, []any{&seq, &snapshot.Format, &snapshot.Data}, r.ID)
+		found, err := c.one(snapshotSQL, []any{&seq, &snapshot.Format, &snapshot.Data}, r.ID, r.SnapshotFormat)
 		if err != nil {
 			return err
 		}

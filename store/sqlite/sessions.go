@@ -64,7 +64,7 @@ FROM worker_sessions
 WHERE hash = ?`
 
 const heldSQL = `
-SELECT key, execution_id, unit, state, token_hash, dispatched_at, attempt, stop
+SELECT key, execution_id, unit, state, token_hash, secret, dispatched_at, attempt, stop
 FROM tasks
 WHERE session = ? AND session <> '' AND state IN (1, 2)
 ORDER BY key`
@@ -80,7 +80,7 @@ func held(c *conn, hash string) ([]store.HeldTask, error) {
 	var tasks []store.HeldTask
 	err := c.each(heldSQL, appendTo(&tasks, func(rows *sql.Rows) (t store.HeldTask, err error) {
 		var state, attempt int64
-		err = rows.Scan(&t.Key, &t.ExecutionID, &t.Unit, &state, &t.TokenHash, &t.DispatchedMS, &attempt, &t.Stop)
+		err = rows.Scan(&t.Key, &t.ExecutionID, &t.Unit, &state, &t.TokenHash, &t.Secret, &t.DispatchedMS, &attempt, &t.Stop)
 		t.State, t.Attempt = store.TaskState(state), uint32(attempt)
 		return t, err
 	}), hash)

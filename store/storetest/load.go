@@ -34,6 +34,17 @@ var loadRules = []rule{
 			equal(t, fmt.Sprintf("known %v", known), want, loaded)
 		}
 	}},
+	{"PassesOverSnapshotsOfAnotherFormat", func(t *testing.T, s store.Store) {
+		h := create(t, s, "e1")
+		c := following(h, 3)
+		c.Snapshot = &store.Snapshot{Seq: 4, Format: 1, Data: "{}"}
+		commit(t, s, c)
+		loaded := got(s.Load(t.Context(), store.LoadRequest{ID: "e1", SnapshotFormat: 2, NowMS: epoch}))(t)
+		equal(t, "snapshot", (*store.Snapshot)(nil), loaded.Snapshot)
+		equal(t, "events from the first on", c.Head.LastSeq, uint64(len(loaded.Events)))
+		loaded = got(s.Load(t.Context(), store.LoadRequest{ID: "e1", SnapshotFormat: 1, NowMS: epoch}))(t)
+		equal(t, "snapshot", c.Snapshot, loaded.Snapshot)
+	}},
 	{"BringsReportsOldestFirst", func(t *testing.T, s store.Store) {
 		var rows []store.Task
 		for _, unit := range []string{"a", "b", "c", "d"} {

@@ -12,7 +12,7 @@ func heldBy(tasks ...store.Task) []store.HeldTask {
 	for _, task := range tasks {
 		held = append(held, store.HeldTask{
 			Key: task.Key, ExecutionID: task.ExecutionID, Unit: task.Unit, State: task.State, TokenHash: task.TokenHash,
-			DispatchedMS: task.DispatchedMS, Attempt: task.Attempt, Stop: task.Stop,
+			Secret: task.Secret, DispatchedMS: task.DispatchedMS, Attempt: task.Attempt, Stop: task.Stop,
 		})
 	}
 	return held
