@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
+	"perigee/engine/definition"
 	"perigee/engine/exactjson"
 	"perigee/engine/history"
 )
@@ -34,20 +35,48 @@ func (m *Machine) TakenChild(id string, linked bool) {
 	m.taken[id] = linked
 }
 
-// startChildren dispatches scheduled `workflow` units to their children.
+// findChildSteps lists the steps of each phase that run children, so that
+// nobody has to look for them among thousands of scheduled tasks.
+func findChildSteps(d *definition.Definition) (steps [phaseHandler][]int32) {
+	for i, s := range d.Steps {
+		if s.Call != nil && s.Call.Workflow != "" {
+			steps[phaseMain] = append(steps[phaseMain], int32(i))
+		}
+		if s.Compensate != nil && s.Compensate.Workflow != "" {
+			steps[phaseCompensation] = append(steps[phaseCompensation], int32(i))
+		}
+	}
+	return steps
+}
+
+// startChildren dispatches scheduled `workflow` units to their children: the
+// main steps' or, while winding down, those of the cleanup.
 func (m *Machine) startChildren() {
-	if len(m.children) == 0 && len(m.def.Children) == 0 {
+	if len(m.def.Children) == 0 {
 		return
 	}
-	for _, r := range m.open.list(history.UnitScheduled, phaseMain, true, maxEventsPerCall) {
-		if len(m.starts) >= MaxChildrenPerCall {
-			return
+	if !m.aborting() {
+		m.startChildrenOf(phaseMain, m.childSteps[phaseMain])
+		return
+	}
+	m.startChildrenOf(phaseCompensation, m.childSteps[phaseCompensation])
+	for i, s := range m.def.Handlers[m.handlerKind()] {
+		if s.Call != nil && s.Call.Workflow != "" {
+			m.startChildrenOf(phaseHandler, []int32{int32(i)})
 		}
-		if r.phase == phaseMain && m.aborting() {
-			continue
-		}
-		if c := m.call(r); c != nil && c.Workflow != "" {
-			m.startChild(r, c.Workflow)
+	}
+}
+
+func (m *Machine) startChildrenOf(p phase, steps []int32) {
+	for _, step := range steps {
+		from := ref{phase: p, step: step, elem: whole}
+		for len(m.starts) < MaxChildrenPerCall {
+			r, ok := m.open.firstOf(history.UnitScheduled, from)
+			if !ok {
+				break
+			}
+			m.startChild(r, m.call(r).Workflow)
+			from.elem = r.elem + 1
 		}
 	}
 }
@@ -98,6 +127,9 @@ func (m *Machine) childInput(name string, input exactjson.Value) (exactjson.Valu
 	if len(violations) > 0 {
 		return "", failure(CodeChildStart, "input of child workflow %s at %s", name, describe(violations))
 	}
+	if limit := m.limits.stricter(child.Limits).MaxPayloadBytes; limit > 0 && len(filled) > limit {
+		return "", failure(CodeChildStart, "input of child workflow %s: %d bytes; the limit is %d (max_payload_bytes)", name, len(filled), limit)
+	}
 	return filled, nil
 }
 
@@ -120,6 +152,9 @@ type ChildEnd struct {
 // left alone; it reports whether anything was decided.
 func (m *Machine) ChildEnded(unit, childID string, end ChildEnd) bool {
 	u := m.state.Unit(unit)
+	if end.Status != "" && !end.Status.Terminal() {
+		return false
+	}
 	if u == nil || u.Status != history.UnitDispatched || u.Token == nil || *u.Token != ChildToken(childID) || m.state.Status.Terminal() {
 		return false
 	}
@@ -139,7 +174,7 @@ func childFailure(id string, end ChildEnd) *history.TaskError {
 		return withDetails(failure(CodeChildCancelled, "child workflow `%s` was cancelled", end.Workflow), details)
 	case end.Status == history.TimedOut:
 		return withDetails(failure(CodeChildTimedOut, "child workflow `%s` timed out", end.Workflow), details)
-	case end.Status == history.Failed && end.Error != nil:
+	case end.Status == history.Failed:
 		e := failure(end.Error.Code, "child workflow `%s` failed: %s", end.Workflow, end.Error.Message)
 		e.Retryable = false
 		return withDetails(e, details)

@@ -45,16 +45,18 @@ func (s openSet) first(status history.UnitStatus, from ref) (found ref, ok bool)
 	return found, ok
 }
 
-// list lists the units of a status in one phase or, with all, in every phase.
-// It is a copy: the set may change while it is walked.
-func (s openSet) list(status history.UnitStatus, p phase, all bool, limit int) []ref {
+// firstOf is first within the units of one step.
+func (s openSet) firstOf(status history.UnitStatus, from ref) (ref, bool) {
+	found, ok := s.first(status, from)
+	return found, ok && found.phase == from.phase && found.step == from.step
+}
+
+// list lists the units of a status in one phase, at most limit of them. It is
+// a copy: the set may change while it is walked.
+func (s openSet) list(status history.UnitStatus, p phase, limit int) []ref {
 	var refs []ref
-	from := ref{phase: p, elem: whole}
-	if all {
-		from.phase = phaseMain
-	}
-	s.tree.Ascend(openUnit{status, from}, func(u openUnit) bool {
-		if u.status != status || !all && u.ref.phase != p || len(refs) == limit {
+	s.tree.Ascend(openUnit{status, ref{phase: p, elem: whole}}, func(u openUnit) bool {
+		if u.status != status || u.ref.phase != p || len(refs) == limit {
 			return false
 		}
 		refs = append(refs, u.ref)

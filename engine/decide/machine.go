@@ -45,7 +45,8 @@ type Machine struct {
 	// those that a task row stands for.
 	headMoments, taskMoments momentSet
 	fans                     map[int32]fan
-	compensated              int // compensations resolved; they run in order, one at a time
+	childSteps               [phaseHandler][]int32 // by phase; never changed
+	compensated              int                   // compensations resolved; they run in order, one at a time
 
 	now     int64
 	records []history.Record
@@ -77,6 +78,7 @@ func New(p Program, state *history.State) *Machine {
 		headMoments: newMomentSet(),
 		taskMoments: newMomentSet(),
 		fans:        map[int32]fan{},
+		childSteps:  findChildSteps(p.Definition),
 	}
 	for key, u := range state.Units() {
 		if r, ok := m.locate(key); ok {

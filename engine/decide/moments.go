@@ -71,7 +71,7 @@ func (m *Machine) passMoment() {
 		m.emit(history.StepAttemptFailed{Step: key, Attempt: u.Attempt, Error: *failure(CodeQueueTimeout,
 			"no worker took the task within its queue_timeout of %d ms", next.atMS-deref(u.ScheduledAtMS))})
 	case history.UnitDispatched:
-		m.passDeadline(key, u)
+		m.passDeadline(key, u, next.atMS)
 	case history.UnitRetryWait:
 		m.reschedule(r, u, false)
 	case history.UnitWaiting:
@@ -79,8 +79,10 @@ func (m *Machine) passMoment() {
 	}
 }
 
-func (m *Machine) passDeadline(key string, u *history.Unit) {
-	if u.DeadlineMS == nil || *u.DeadlineMS > m.now {
+// passDeadline ends an attempt at its deadline or, where the execution winds
+// down and that came first, at the end of the grace period.
+func (m *Machine) passDeadline(key string, u *history.Unit, atMS int64) {
+	if u.DeadlineMS == nil || *u.DeadlineMS > atMS {
 		m.emit(history.StepAttemptUncertain{Step: key, Attempt: u.Attempt, Reason: ReasonDidNotStop})
 		return
 	}
@@ -138,7 +140,7 @@ func (m *Machine) nextSignal() (next moment, ok bool) {
 	if m.aborting() || m.state.SignalCount() == 0 {
 		return next, false
 	}
-	for _, r := range m.open.list(history.UnitWaiting, phaseMain, false, len(m.main)) {
+	for _, r := range m.open.list(history.UnitWaiting, phaseMain, len(m.main)) {
 		u := m.state.Unit(m.key(r))
 		if u.Signal == "" {
 			continue
@@ -151,7 +153,8 @@ func (m *Machine) nextSignal() (next moment, ok bool) {
 	return next, ok
 }
 
-// graceMoment is when a worker that was asked to stop counts as lost.
+// graceMoment is when a worker that was asked to stop counts as lost. Children
+// have no such moment: they wind down themselves.
 func (m *Machine) graceMoment() (moment, bool) {
 	if !m.aborting() || m.limits.CancelGraceMS == 0 {
 		return moment{}, false
@@ -162,11 +165,10 @@ func (m *Machine) graceMoment() (moment, bool) {
 		if !ok || r.cleanup() {
 			return moment{}, false
 		}
-		if !isChild(m.state.Unit(m.key(r))) {
+		if c := m.call(r); c == nil || c.Workflow == "" {
 			return moment{addMS(m.state.Abort.AtMS, m.limits.CancelGraceMS), r}, true
 		}
-		from = r
-		from.elem++
+		from.step = r.step + 1
 	}
 }
 

@@ -7,18 +7,29 @@ import (
 
 // Run decides to the fixpoint at the time set by At, in rounds. more says that
 // the call's bound was reached with work left: commit, with a wake-up now.
+//
+// A moment is passed in the first round, and then only when all that the one
+// before it brought about is decided.
 func (m *Machine) Run() (more bool) {
+	atRest := true
 	for !m.state.Status.Terminal() {
 		before := len(m.records)
-		m.round()
-		if len(m.records) == before {
+		m.round(atRest)
+		decided := len(m.records) > before
+		switch {
+		case !decided && atRest:
 			return false
-		}
-		if len(m.records) >= maxEventsPerCall || m.started >= maxStartsPerCall || len(m.starts) >= MaxChildrenPerCall {
+		case decided && m.spent():
 			return m.wouldDecide()
 		}
+		atRest = !decided
 	}
 	return false
+}
+
+// spent reports whether a call has decided so much that it should commit.
+func (m *Machine) spent() bool {
+	return m.full() || len(m.starts) >= MaxChildrenPerCall
 }
 
 // Decide is one call's decision on a state, as a function.
@@ -32,25 +43,30 @@ func Decide(p Program, state *history.State, nowMS int64) []history.Record {
 // wouldDecide reports whether another round would say something now.
 func (m *Machine) wouldDecide() bool {
 	c := m.Clone()
-	c.round()
+	c.round(true)
 	return len(c.records) > 0
 }
 
-// round goes once through the rules. It ends early with the event that sets
-// the abort, and once it has decided as much as a call may.
-func (m *Machine) round() {
+// round goes once through the rules, rule 2 only where atRest says so. It ends
+// early with the event that sets the abort, and once it has decided as much as
+// a call may.
+func (m *Machine) round(atRest bool) {
 	if m.state.Status.Terminal() || m.state.LastSeq == 0 {
 		return
 	}
 	if m.aborting() {
-		m.unwind()
+		m.unwind(atRest)
 		return
 	}
 	if m.overLimit() || m.overTime() {
 		return
 	}
-	m.passMoment()
-	if m.settle(phaseMain, true); m.aborting() {
+	if atRest {
+		if m.passMoment(); m.aborting() {
+			return
+		}
+	}
+	if m.settle(phaseMain); m.aborting() {
 		return
 	}
 	if m.startSteps(); m.aborting() {

@@ -83,6 +83,7 @@ type scenario struct {
 	program  decide.Program
 	children map[string]*definition.Definition
 	machine  *decide.Machine
+	taken    [][2]string // ids that exist, and whose they are
 	now      int64
 	out      strings.Builder
 }
@@ -107,8 +108,16 @@ func (s *scenario) define(name string, source []byte) {
 func (s *scenario) command(line string) {
 	fmt.Fprintf(&s.out, "> %s\n", line)
 	verb, rest, _ := strings.Cut(line, " ")
-	if verb == "limit" {
+	switch verb {
+	case "limit":
 		s.limit(rest)
+		return
+	case "later":
+		s.now += s.number(rest)
+		return
+	case "taken":
+		id, whose, _ := strings.Cut(rest, " ")
+		s.taken = append(s.taken, [2]string{id, whose})
 		return
 	}
 	if s.machine == nil {
@@ -116,10 +125,19 @@ func (s *scenario) command(line string) {
 	}
 	s.machine = s.machine.Clone()
 	s.machine.At(s.now)
+	for _, t := range s.taken {
+		s.machine.TakenChild(t[0], t[1] == "ours")
+	}
 	s.apply(verb, rest)
 	more := s.machine.Run()
-	for _, r := range s.machine.Records() {
-		fmt.Fprintf(&s.out, "%8s %s %s\n", s.since(r.TimestampMS), r.Event.Type(), history.AppendFields(nil, r.Event))
+	s.report(s.machine.Records())
+	for i, c := range s.machine.Children() {
+		if i < 3 {
+			fmt.Fprintf(&s.out, "         child %s for %s runs %s with %s\n", c.ID, c.Unit, c.Name, c.Input)
+		}
+	}
+	if n := len(s.machine.Children()); n > 3 {
+		fmt.Fprintf(&s.out, "         %d children in all\n", n)
 	}
 	switch wake, ok := s.machine.Wake(); {
 	case more:
@@ -129,14 +147,49 @@ func (s *scenario) command(line string) {
 	}
 }
 
+// report writes events, and of a long row of one type the first and the last.
+func (s *scenario) report(records []history.Record) {
+	for len(records) > 0 {
+		row := 1
+		for row < len(records) && records[row].Event.Type() == records[0].Event.Type() {
+			row++
+		}
+		for i, r := range records[:row] {
+			switch {
+			case row < 12 || i < 2 || i == row-1:
+				fields := string(history.AppendFields(nil, r.Event))
+				if len(fields) > 1000 {
+					fields = fmt.Sprintf("%.100s… %d bytes", fields, len(fields))
+				}
+				fmt.Fprintf(&s.out, "%8s %s %s\n", s.since(r.TimestampMS), r.Event.Type(), fields)
+			case i == 2:
+				fmt.Fprintf(&s.out, "         … %d more\n", row-3)
+			}
+		}
+		records = records[row:]
+	}
+}
+
+func (s *scenario) number(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
 func (s *scenario) since(ms int64) string { return fmt.Sprintf("+%d", ms-epoch) }
 
 // apply runs one command:
 //
 //	start INPUT · run · wait MS · dispatch UNIT TOKEN · complete UNIT TOKEN OUTPUT
-//	fail UNIT TOKEN CODE [final] [after=MS] · lost UNIT TOKEN REASON · signal NAME PAYLOAD
-//	cancel REASON · child UNIT completed|failed|cancelled|timed_out|missing [VALUE]
-//	progress UNIT TOKEN DETAILS · query NAME · taken ID ours|others
+//	fail UNIT TOKEN CODE [final] [after=MS] · refuse UNIT TOKEN CODE
+//	lost UNIT TOKEN REASON · signal NAME PAYLOAD · cancel REASON
+//	child UNIT completed|failed|cancelled|timed_out|missing [VALUE]
+//	progress UNIT TOKEN DETAILS · query NAME · row UNIT
+//
+// Three more make no call: limit NAME N; later MS, which only moves the clock;
+// and taken ID ours|others, an id that a child's creation will meet.
 func (s *scenario) apply(verb, rest string) {
 	args := strings.SplitN(rest, " ", 3)
 	for len(args) < 3 {
@@ -149,11 +202,7 @@ func (s *scenario) apply(verb, rest string) {
 		m.Create(history.WorkflowCreated{Workflow: d.Name, Version: d.Version, DefinitionHash: "sha256:0", Input: s.value(rest)})
 	case "run":
 	case "wait":
-		ms, err := strconv.ParseInt(rest, 10, 64)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		s.now += ms
+		s.now += s.number(rest)
 		m.At(s.now)
 	case "dispatch":
 		s.dispatch(args[0], args[1])
@@ -161,6 +210,8 @@ func (s *scenario) apply(verb, rest string) {
 		s.ack(m.Result(args[0], args[1], decide.Result{Output: s.value(args[2])}))
 	case "fail":
 		s.ack(m.Result(args[0], args[1], s.failure(args[2])))
+	case "refuse":
+		s.ack(m.Result(args[0], args[1], decide.Result{Refused: &history.TaskError{Code: args[2], Message: "said the server"}}))
 	case "lost":
 		m.Lost(args[0], args[1], args[2])
 	case "signal":
@@ -173,9 +224,20 @@ func (s *scenario) apply(verb, rest string) {
 		fmt.Fprintf(&s.out, "         current %t\n", m.Progress(args[0], args[1], s.value(args[2])))
 	case "query":
 		value, declared, fail := m.Query(rest)
-		fmt.Fprintf(&s.out, "         %s %t %v\n", value, declared, fail)
-	case "taken":
-		m.TakenChild(args[0], args[1] == "ours")
+		switch {
+		case !declared:
+			s.out.WriteString("         not declared\n")
+		case fail != nil:
+			fmt.Fprintf(&s.out, "         fails: %s %s\n", fail.Code, fail.Message)
+		default:
+			fmt.Fprintf(&s.out, "         %s\n", value)
+		}
+	case "row":
+		row, ok := m.Row(rest)
+		if row.QueueDueMS > 0 {
+			row.QueueDueMS -= epoch
+		}
+		fmt.Fprintf(&s.out, "         row %t startable %t at most once %t %+v\n", ok, m.Startable(rest), m.AtMostOnce(rest), row)
 	default:
 		s.t.Fatalf("unknown command %q", verb)
 	}
@@ -199,6 +261,8 @@ func (s *scenario) limit(text string) {
 		l.MaxJoinBytes = n
 	case "max_redeliveries":
 		l.MaxRedeliveries = n
+	case "default_attempt_timeout_ms":
+		l.DefaultAttemptTimeoutMS = int64(n)
 	case "cancel_grace_ms":
 		l.CancelGraceMS = int64(n)
 	case "http_request":
@@ -238,10 +302,7 @@ func (s *scenario) failure(text string) decide.Result {
 		if f == "final" {
 			r.Error.Retryable = false
 		} else if after, ok := strings.CutPrefix(f, "after="); ok {
-			ms, err := strconv.ParseInt(after, 10, 64)
-			if err != nil {
-				s.t.Fatal(err)
-			}
+			ms := s.number(after)
 			r.RetryAfterMS = &ms
 		}
 	}

@@ -68,7 +68,7 @@ func (m *Machine) handlerStep(id string) expr.Step {
 }
 
 func stepView(u *history.Unit) expr.Step {
-	if u == nil {
+	if u == nil || u.Status == history.UnitPending {
 		return expr.Step{}
 	}
 	s := expr.Step{
@@ -122,10 +122,17 @@ func (m *Machine) evaluate(p *expr.Program, v *expr.Vars, place string) (exactjs
 
 func (m *Machine) evaluateWithin(p *expr.Program, v *expr.Vars, place string, b expr.Bounds) (exactjson.Value, *history.TaskError) {
 	value, err := p.Eval(v, b)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", expressionFailure(err, place)
+	case b.ResultBytes > 0 && len(value) > b.ResultBytes: // a literal
+		return "", tooLarge(place, b.ResultBytes)
 	}
 	return value, nil
+}
+
+func tooLarge(place string, limit int) *history.TaskError {
+	return failure(CodePayloadTooLarge, "%s: the value is larger than the limit of %d bytes", place, limit)
 }
 
 func expressionFailure(err error, place string) *history.TaskError {
@@ -134,9 +141,9 @@ func expressionFailure(err error, place string) *history.TaskError {
 		return failure(CodeExpression, "%s: %v", place, err)
 	}
 	if e.TooLarge {
-		return failure(CodePayloadTooLarge, "%s: the value is larger than the limit of %d bytes", place, e.Limit)
+		return tooLarge(place, e.Limit)
 	}
-	return failure(CodeExpression, "%s: `%s`: %s", place, e.Expression, e.Message)
+	return failure(CodeExpression, "%s: %s", place, e.Message) // which names the expression
 }
 
 // duration evaluates a template that gives the text of a duration. Zero and

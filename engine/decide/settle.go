@@ -13,26 +13,26 @@ import (
 )
 
 // settle is rules 3 and 4: what becomes of failed and of uncertain attempts.
-func (m *Machine) settle(p phase, all bool) {
-	for _, r := range m.open.list(history.UnitAttemptFailed, p, all, maxEventsPerCall) {
+// Each one that is listed gives an event, so that a list cut short is a full
+// call, and the rest is for the next.
+func (m *Machine) settle(p phase) {
+	for _, r := range m.open.list(history.UnitAttemptFailed, p, maxEventsPerCall) {
 		if m.settleFailed(r); p == phaseMain && m.aborting() {
 			return
 		}
 	}
-	for _, r := range m.open.list(history.UnitUncertain, p, all, maxEventsPerCall) {
-		m.settleUncertain(r)
+	for _, r := range m.open.list(history.UnitUncertain, p, maxEventsPerCall) {
+		if m.settleUncertain(r); p == phaseMain && m.aborting() {
+			return
+		}
 	}
 }
 
 // settleFailed is rule 3.
 func (m *Machine) settleFailed(r ref) {
 	u, c := m.state.Unit(m.key(r)), m.call(r)
-	if u.LastError == nil {
-		return
-	}
 	if c == nil || c.Workflow != "" || !m.retries(c, u) {
-		e := *u.LastError
-		m.fail(r, &e)
+		m.fail(r, u.LastError)
 		return
 	}
 	delay := m.retryDelay(c.Retry, u, m.key(r))
@@ -61,9 +61,6 @@ func (m *Machine) retries(c *definition.Call, u *history.Unit) bool {
 // settleUncertain is rule 4.
 func (m *Machine) settleUncertain(r ref) {
 	u, c := m.state.Unit(m.key(r)), m.call(r)
-	if c == nil {
-		return
-	}
 	bound := m.limits.MaxRedeliveries
 	if c.MaxRedeliveries != nil {
 		bound = *c.MaxRedeliveries
@@ -74,15 +71,21 @@ func (m *Machine) settleUncertain(r ref) {
 		e.Error = *failure(CodeUncertain, "the outcome of attempt %d is unknown, and the step runs at most once", u.Attempt)
 		m.emit(e)
 	case int(u.Losses) > bound:
-		e.Error = *failure(CodeWorkerLost, "attempt %d was lost %d times", u.Attempt, u.Losses)
+		e.Error = *failure(CodeWorkerLost, "attempt %d was lost more often than max_redeliveries allows (%d)", u.Attempt, bound)
 		m.emit(e)
 	default:
 		m.reschedule(r, u, true)
 	}
 }
 
-// reschedule puts a unit back into the queue with its recorded input.
+// reschedule puts a unit back into the queue with its recorded input. Its
+// time-outs see another `now` than the first time: where they cannot be had any
+// more, such as the time left until a deadline, the unit fails.
 func (m *Machine) reschedule(r ref, u *history.Unit, redelivery bool) {
+	if _, _, fail := m.callTimes(m.call(r), m.vars(r)); fail != nil {
+		m.fail(r, fail)
+		return
+	}
 	key := m.key(r)
 	m.emit(history.StepScheduled{
 		Step:           key,
@@ -106,11 +109,12 @@ func (m *Machine) retryDelay(p definition.Retry, u *history.Unit, key string) in
 // RetryInterval is the delay before jitter after a failed attempt (from 1), in
 // milliseconds: it never shrinks with the attempt and never exceeds the maximum.
 func RetryInterval(p definition.Retry, attempt uint32) int64 {
-	if attempt == 0 {
-		attempt = 1
+	if p.InitialIntervalMS == 0 {
+		return 0 // also where the power is infinite
 	}
+	attempt = max(attempt, 1)
 	d := float64(p.InitialIntervalMS) * math.Pow(p.Backoff, float64(attempt-1))
-	if math.IsNaN(d) || d >= float64(p.MaxIntervalMS) {
+	if d >= float64(p.MaxIntervalMS) {
 		return p.MaxIntervalMS
 	}
 	return int64(d)

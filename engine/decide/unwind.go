@@ -8,13 +8,17 @@ import (
 )
 
 // unwind is one round of winding down. Each part waits until the one before
-// it has nothing left.
-func (m *Machine) unwind() {
+// it has nothing left. What ends at once ends before moments are looked at, so
+// that the only ones left are those of units that still count.
+func (m *Machine) unwind(atRest bool) {
 	if m.cancelOpen(); m.full() {
 		return
 	}
-	m.passMoment()
-	m.settle(phaseMain, true)
+	if atRest {
+		m.passMoment()
+	}
+	m.settle(phaseCompensation)
+	m.settle(phaseHandler)
 	m.startChildren()
 	if m.cancelOpen(); m.full() || m.mainOpen() {
 		return
@@ -44,13 +48,9 @@ var cancellable = []history.UnitStatus{
 func (m *Machine) cancelOpen() {
 	var refs []ref
 	for _, status := range cancellable {
-		refs = append(refs, m.open.list(status, phaseMain, false, maxEventsPerCall)...)
+		refs = append(refs, m.open.list(status, phaseMain, maxEventsPerCall)...)
 	}
-	for _, r := range m.open.list(history.UnitDispatched, phaseMain, false, m.abandonable()) {
-		if c := m.call(r); c != nil && c.AbandonChild && isChild(m.state.Unit(m.key(r))) {
-			refs = append(refs, r)
-		}
-	}
+	refs = append(refs, m.abandoned()...)
 	slices.SortFunc(refs, func(a, b ref) int {
 		if a.less(b) {
 			return -1
@@ -63,22 +63,27 @@ func (m *Machine) cancelOpen() {
 		}
 		m.emit(history.StepCancelled{Step: m.key(r)})
 	}
-	for _, r := range m.open.list(history.UnitRunning, phaseMain, false, len(m.main)) {
-		first, ok := m.open.first(history.UnitDispatched, ref{step: r.step, elem: whole})
-		if !ok || first.phase != r.phase || first.step != r.step {
+	for _, r := range m.open.list(history.UnitRunning, phaseMain, len(m.main)) {
+		if _, busy := m.open.firstOf(history.UnitDispatched, r); !busy {
 			m.emit(history.StepCancelled{Step: m.key(r)})
 		}
 	}
 }
 
-// abandonable bounds the search for abandoned children: none without them.
-func (m *Machine) abandonable() int {
-	for _, s := range m.def.Steps {
-		if s.Call != nil && s.Call.AbandonChild {
-			return maxEventsPerCall * maxEventsPerCall
+// abandoned lists the units whose children run on without their parent.
+func (m *Machine) abandoned() []ref {
+	var refs []ref
+	for _, step := range m.childSteps[phaseMain] {
+		if !m.def.Steps[step].Call.AbandonChild {
+			continue
+		}
+		from := ref{step: step, elem: whole}
+		for r, ok := m.open.firstOf(history.UnitDispatched, from); ok && len(refs) < maxEventsPerCall; r, ok = m.open.firstOf(history.UnitDispatched, from) {
+			refs = append(refs, r)
+			from.elem = r.elem + 1
 		}
 	}
-	return 0
+	return refs
 }
 
 // mainOpen reports whether a unit that is no cleanup unit is unresolved.
