@@ -70,7 +70,7 @@ type Vars struct {
 // Bounds limit one evaluation. Zero fields mean the defaults.
 type Bounds struct {
 	Cost        uint64 // CEL cost units, default 1 000 000
-	ResultBytes int    // of the result's JSON text, 0: unbounded
+	ResultBytes int    // of the result's JSON text, default 64 MiB
 }
 
 // Error is a failed evaluation; the engine records it as EXPRESSION_ERROR.

@@ -161,6 +161,10 @@ func (e *expression) typeProblems(errs []*cel.Error, env *cel.Env, reported map[
 			name := strings.TrimPrefix(match[1], ".")
 			root, _, _ := strings.Cut(name, ".")
 			if !reported[name] && !reported[root] {
+				last := name[strings.LastIndex(name, ".")+1:]
+				if strings.HasSuffix(e.source[:offset], last) {
+					offset -= len(last) // from the bracket of a call to its name
+				}
 				problems = append(problems, e.problem(CodeUnknownFunction, offset,
 					"there is no function "+brief(name), didYouMean(name, functionNames(env))))
 			}

@@ -133,7 +133,7 @@ func operatorDeclarations() []cel.EnvOption {
 			overload("in", cel.DynType, cel.MapType(cel.DynType, cel.DynType), cel.BoolType)),
 		cel.Function(operators.Conditional,
 			cel.Overload("conditional_dyn", []*cel.Type{cel.BoolType, cel.DynType, cel.DynType}, cel.DynType)),
-		cel.Function("sum", cel.MemberOverload("list_sum", []*cel.Type{cel.ListType(cel.DynType)}, cel.DynType, cel.UnaryBinding(sum))),
+		cel.Function("sum", cel.MemberOverload("list_sum", []*cel.Type{cel.ListType(cel.DynType)}, cel.DynType)),
 	}
 	for _, name := range []string{operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals} {
 		options = append(options, cel.Function(name, comparisons(name)...))

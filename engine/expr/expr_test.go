@@ -41,24 +41,6 @@ func mustEval(t *testing.T, source string) string {
 	return string(v)
 }
 
-func TestExpression_MovedValuesKeepTheirTokens(t *testing.T) {
-	for source, want := range map[string]string{
-		"input.big":                            "18446744073709551615",
-		"input.bigger":                         "12345678901234567890.5",
-		"input.ten":                            "10.0",
-		"input.esc":                            `"A\/\u0000"`,
-		"{'b': input.big, 'a': input.items}":   `{"a":[{"sku":"a","price":10},{"sku":"b","price":2.5}],"b":18446744073709551615}`,
-		"input.items.filter(i, i.price > 5)":   `[{"sku":"a","price":10}]`,
-		"input.numbers + [input.big]":          "[3,1.5,2,18446744073709551615]",
-		"input.flag ? input.kilo : input.half": "1e3",
-		"steps.reserve.output":                 `{"id":"r-1","qty":18446744073709551616}`,
-	} {
-		if got := mustEval(t, source); got != want {
-			t.Errorf("%s: got %s, want %s", source, got, want)
-		}
-	}
-}
-
 func BenchmarkCondition(b *testing.B) {
 	p, problems := Expression("input.total > 1000", Scope{})
 	if problems != nil {

@@ -17,17 +17,19 @@ import (
 // functions replace what the extensions do under these names, with the same
 // meaning but for the numbers: int and double mix, and nothing takes quadratic
 // time or makes a text of any size.
-var functions = map[string]func(args ...ref.Val) ref.Val{
-	"sort":                  func(args ...ref.Val) ref.Val { return sortBy(args[0], args[0]) },
-	"@sortByAssociatedKeys": func(args ...ref.Val) ref.Val { return sortBy(args[0], args[1]) },
-	"distinct":              distinct,
-	"sets.contains":         func(args ...ref.Val) ref.Val { return setsContain(args[0], args[1]) },
-	"sets.equivalent":       setsEquivalent,
-	"sets.intersects":       setsIntersect,
-	"join":                  join,
-	"replace":               replace,
-	"indexOf":               indexOf,
-	"lastIndexOf":           lastIndexOf,
+var functions = map[string]func(m *meter, args ...ref.Val) ref.Val{
+	"sum":                   (*meter).sum,
+	"sort":                  func(m *meter, args ...ref.Val) ref.Val { return m.sortBy(args[0], args[0]) },
+	"@sortByAssociatedKeys": func(m *meter, args ...ref.Val) ref.Val { return m.sortBy(args[0], args[1]) },
+	"distinct":              (*meter).distinct,
+	"sets.contains":         func(m *meter, args ...ref.Val) ref.Val { return m.setsContain(args[0], args[1]) },
+	"sets.equivalent":       (*meter).setsEquivalent,
+	"sets.intersects":       (*meter).setsIntersect,
+	"hasValue":              (*meter).hasValue,
+	"join":                  (*meter).join,
+	"replace":               (*meter).replace,
+	"indexOf":               (*meter).indexOf,
+	"lastIndexOf":           (*meter).lastIndexOf,
 }
 
 // wholeNumbers are the functions for doubles that must take an int too: 10.0 in
@@ -47,12 +49,29 @@ func wholeNumbers() []cel.EnvOption {
 	return options
 }
 
+// sum adds up the numbers of a list; nothing gives 0.
+func (m *meter) sum(args ...ref.Val) ref.Val {
+	values, failed := m.elements("sum", args[0])
+	if failed != nil {
+		return failed
+	}
+	var total ref.Val = types.IntZero
+	for _, v := range values {
+		total = arithmetic("+", total, v)
+		if types.IsError(total) {
+			return total
+		}
+	}
+	return total
+}
+
 // elements are those of a list as they are; the error is for what is no list.
-func elements(function string, v ref.Val) ([]ref.Val, ref.Val) {
+func (m *meter) elements(function string, v ref.Val) ([]ref.Val, ref.Val) {
 	list, ok := untouched(v).(traits.Lister)
 	if !ok {
 		return nil, types.NewErr("%s() is for a list, got %s", function, typeName(v))
 	}
+	m.charge(uint64(sizeOf(list)))
 	result := make([]ref.Val, 0, sizeOf(list))
 	for it := list.Iterator(); it.HasNext() == types.True; {
 		result = append(result, it.Next())
@@ -62,12 +81,12 @@ func elements(function string, v ref.Val) ([]ref.Val, ref.Val) {
 
 // sortBy orders a list by the keys that belong to its elements; equal ones keep
 // their order.
-func sortBy(list, keys ref.Val) ref.Val {
-	values, failed := elements("sort", list)
+func (m *meter) sortBy(list, keys ref.Val) ref.Val {
+	values, failed := m.elements("sort", list)
 	if failed != nil {
 		return failed
 	}
-	order, failed := elements("sort", keys)
+	order, failed := m.elements("sort", keys)
 	if failed != nil {
 		return failed
 	}
@@ -110,15 +129,15 @@ func compareForSort(a, b ref.Val) (c int, failed ref.Val) {
 	return 0, types.NewErr("expected values of one kind that have an order, got %s and %s", typeName(a), typeName(b))
 }
 
-func distinct(args ...ref.Val) ref.Val {
-	values, failed := elements("distinct", args[0])
+func (m *meter) distinct(args ...ref.Val) ref.Val {
+	values, failed := m.elements("distinct", args[0])
 	if failed != nil {
 		return failed
 	}
 	seen := map[string]bool{}
 	result := []ref.Val{}
 	for _, v := range values {
-		identity, err := appendIdentity(nil, v)
+		identity, err := m.appendIdentity(nil, v)
 		if err != nil {
 			return err
 		}
@@ -131,14 +150,14 @@ func distinct(args ...ref.Val) ref.Val {
 }
 
 // set is the identities of a list's elements.
-func set(list ref.Val) (map[string]bool, ref.Val) {
-	values, failed := elements("sets", list)
+func (m *meter) set(list ref.Val) (map[string]bool, ref.Val) {
+	values, failed := m.elements("sets", list)
 	if failed != nil {
 		return nil, failed
 	}
 	identities := make(map[string]bool, len(values))
 	for _, v := range values {
-		identity, err := appendIdentity(nil, v)
+		identity, err := m.appendIdentity(nil, v)
 		if err != nil {
 			return nil, err
 		}
@@ -147,12 +166,12 @@ func set(list ref.Val) (map[string]bool, ref.Val) {
 	return identities, nil
 }
 
-func setsContain(list, sublist ref.Val) ref.Val {
-	all, failed := set(list)
+func (m *meter) setsContain(list, sublist ref.Val) ref.Val {
+	all, failed := m.set(list)
 	if failed != nil {
 		return failed
 	}
-	wanted, failed := set(sublist)
+	wanted, failed := m.set(sublist)
 	if failed != nil {
 		return failed
 	}
@@ -164,19 +183,19 @@ func setsContain(list, sublist ref.Val) ref.Val {
 	return types.True
 }
 
-func setsEquivalent(args ...ref.Val) ref.Val {
-	if result := setsContain(args[0], args[1]); result != types.True {
+func (m *meter) setsEquivalent(args ...ref.Val) ref.Val {
+	if result := m.setsContain(args[0], args[1]); result != types.True {
 		return result
 	}
-	return setsContain(args[1], args[0])
+	return m.setsContain(args[1], args[0])
 }
 
-func setsIntersect(args ...ref.Val) ref.Val {
-	left, failed := set(args[0])
+func (m *meter) setsIntersect(args ...ref.Val) ref.Val {
+	left, failed := m.set(args[0])
 	if failed != nil {
 		return failed
 	}
-	right, failed := set(args[1])
+	right, failed := m.set(args[1])
 	if failed != nil {
 		return failed
 	}
@@ -189,7 +208,8 @@ func setsIntersect(args ...ref.Val) ref.Val {
 }
 
 // appendIdentity appends bytes that are the same for equal values only.
-func appendIdentity(dst []byte, v ref.Val) ([]byte, ref.Val) {
+func (m *meter) appendIdentity(dst []byte, v ref.Val) ([]byte, ref.Val) {
+	m.charge(1)
 	switch v := untouched(touch(v)).(type) {
 	case *types.Err:
 		return dst, v
@@ -204,10 +224,10 @@ func appendIdentity(dst []byte, v ref.Val) ([]byte, ref.Val) {
 		dst = append(dst, '{')
 		for _, key := range v.keys {
 			var failed ref.Val
-			if dst, failed = appendIdentity(dst, key); failed != nil {
+			if dst, failed = m.appendIdentity(dst, key); failed != nil {
 				return dst, failed
 			}
-			if dst, failed = appendIdentity(dst, v.index[keyName(key)]); failed != nil {
+			if dst, failed = m.appendIdentity(dst, v.index[keyName(key)]); failed != nil {
 				return dst, failed
 			}
 		}
@@ -216,12 +236,12 @@ func appendIdentity(dst []byte, v ref.Val) ([]byte, ref.Val) {
 		if !v.HasValue() {
 			return append(dst, 'o'), nil
 		}
-		return appendIdentity(append(dst, 'O'), v.GetValue())
+		return m.appendIdentity(append(dst, 'O'), v.GetValue())
 	case traits.Lister:
 		dst = append(dst, '[')
 		for it := v.Iterator(); it.HasNext() == types.True; {
 			var failed ref.Val
-			if dst, failed = appendIdentity(dst, it.Next()); failed != nil {
+			if dst, failed = m.appendIdentity(dst, it.Next()); failed != nil {
 				return dst, failed
 			}
 		}
@@ -231,6 +251,7 @@ func appendIdentity(dst []byte, v ref.Val) ([]byte, ref.Val) {
 		if !plain {
 			text = fmt.Sprint(v.Value())
 		}
+		m.charge(uint64(len(text)) / bytesPerUnit)
 		dst = append(append(dst, typeName(v)...), ' ')
 		dst = binary.AppendUvarint(dst, uint64(len(text)))
 		return append(dst, text...), nil
@@ -250,8 +271,20 @@ func appendNumber(dst []byte, v ref.Val) []byte {
 	return dst
 }
 
-func join(args ...ref.Val) ref.Val {
-	values, failed := elements("join", args[0])
+// hasValue asks whether an optional holds anything, or this.
+func (m *meter) hasValue(args ...ref.Val) ref.Val {
+	optional, ok := args[0].(*types.Optional)
+	switch {
+	case !ok:
+		return types.NewErr("hasValue() is for an optional, got %s", typeName(args[0]))
+	case len(args) == 1 || !optional.HasValue():
+		return types.Bool(optional.HasValue())
+	}
+	return m.equal(optional.GetValue(), args[1])
+}
+
+func (m *meter) join(args ...ref.Val) ref.Val {
+	values, failed := m.elements("join", args[0])
 	if failed != nil {
 		return failed
 	}
@@ -276,6 +309,7 @@ func join(args ...ref.Val) ref.Val {
 		}
 		text.WriteString(s)
 	}
+	m.charge(uint64(text.Len()) / bytesPerUnit)
 	return types.String(text.String())
 }
 
@@ -307,7 +341,7 @@ func texts(function string, args []ref.Val, count int) (s []string, n int64, fai
 	return s, n, nil
 }
 
-func replace(args ...ref.Val) ref.Val {
+func (m *meter) replace(args ...ref.Val) ref.Val {
 	s, limit, failed := texts("replace", args, 3)
 	if failed != nil {
 		return failed
@@ -319,15 +353,17 @@ func replace(args ...ref.Val) ref.Val {
 	if len(s[0])+count*(len(s[2])-len(s[1])) > maxText {
 		return types.NewErr("the text grows beyond %d bytes", maxText)
 	}
+	m.charge(uint64(len(s[0])+count*len(s[2])) / bytesPerUnit)
 	return types.String(strings.Replace(s[0], s[1], s[2], count))
 }
 
 // indexOf counts characters, not bytes; -1 if there is none.
-func indexOf(args ...ref.Val) ref.Val {
+func (m *meter) indexOf(args ...ref.Val) ref.Val {
 	s, from, failed := texts("indexOf", args, 2)
 	if failed != nil {
 		return failed
 	}
+	m.charge(uint64(len(s[0])) / bytesPerUnit)
 	if from < 0 {
 		return types.NewErr("index out of range: %d", from)
 	}
@@ -343,11 +379,12 @@ func indexOf(args ...ref.Val) ref.Val {
 }
 
 // lastIndexOf is indexOf from the end, or from the character given.
-func lastIndexOf(args ...ref.Val) ref.Val {
+func (m *meter) lastIndexOf(args ...ref.Val) ref.Val {
 	s, from, failed := texts("lastIndexOf", args, 2)
 	if failed != nil {
 		return failed
 	}
+	m.charge(uint64(len(s[0])) / bytesPerUnit)
 	size := int64(utf8.RuneCountInString(s[0]))
 	switch {
 	case len(args) == 2:

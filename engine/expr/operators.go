@@ -14,19 +14,23 @@ import (
 
 // The operators are ours because JSON has one kind of number: they take any mix
 // of int and double. All of them touch their operands themselves.
-var binaryOperators = map[string]func(left, right ref.Val) ref.Val{
-	operators.Add:           add,
-	operators.Subtract:      subtract,
-	operators.Multiply:      func(l, r ref.Val) ref.Val { return arithmetic("*", l, r) },
-	operators.Divide:        func(l, r ref.Val) ref.Val { return arithmetic("/", l, r) },
-	operators.Modulo:        func(l, r ref.Val) ref.Val { return arithmetic("%", l, r) },
-	operators.Equals:        equal,
-	operators.NotEquals:     notEqual,
-	operators.Less:          comparison("<", func(c int) bool { return c < 0 }),
-	operators.LessEquals:    comparison("<=", func(c int) bool { return c <= 0 }),
-	operators.Greater:       comparison(">", func(c int) bool { return c > 0 }),
-	operators.GreaterEquals: comparison(">=", func(c int) bool { return c >= 0 }),
-	operators.In:            func(l, r ref.Val) ref.Val { return contains(r, l) },
+var binaryOperators = map[string]func(m *meter, left, right ref.Val) ref.Val{
+	operators.Add:           unmetered(add),
+	operators.Subtract:      unmetered(subtract),
+	operators.Multiply:      unmetered(func(l, r ref.Val) ref.Val { return arithmetic("*", l, r) }),
+	operators.Divide:        unmetered(func(l, r ref.Val) ref.Val { return arithmetic("/", l, r) }),
+	operators.Modulo:        unmetered(func(l, r ref.Val) ref.Val { return arithmetic("%", l, r) }),
+	operators.Equals:        (*meter).equal,
+	operators.NotEquals:     (*meter).notEqual,
+	operators.Less:          unmetered(comparison("<", func(c int) bool { return c < 0 })),
+	operators.LessEquals:    unmetered(comparison("<=", func(c int) bool { return c <= 0 })),
+	operators.Greater:       unmetered(comparison(">", func(c int) bool { return c > 0 })),
+	operators.GreaterEquals: unmetered(comparison(">=", func(c int) bool { return c >= 0 })),
+	operators.In:            func(m *meter, l, r ref.Val) ref.Val { return m.contains(r, l) },
+}
+
+func unmetered(apply func(left, right ref.Val) ref.Val) func(*meter, ref.Val, ref.Val) ref.Val {
+	return func(_ *meter, left, right ref.Val) ref.Val { return apply(left, right) }
 }
 
 // Texts and lists that an operator makes may not be larger than this: an
@@ -297,8 +301,8 @@ func comparison(operator string, holds func(c int) bool) func(left, right ref.Va
 	}
 }
 
-func notEqual(left, right ref.Val) ref.Val {
-	result := equal(left, right)
+func (m *meter) notEqual(left, right ref.Val) ref.Val {
+	result := m.equal(left, right)
 	if same, ok := result.(types.Bool); ok {
 		return !same
 	}
@@ -307,8 +311,9 @@ func notEqual(left, right ref.Val) ref.Val {
 
 // equal is ==: numbers by value, whatever their kind; lists and maps by their
 // parts. Values of different kinds are not equal, which is no error.
-func equal(left, right ref.Val) ref.Val {
+func (m *meter) equal(left, right ref.Val) ref.Val {
 	left, right = touch(left), touch(right)
+	m.charge(1)
 	if err := firstError(left, right); err != nil {
 		return err
 	}
@@ -319,38 +324,39 @@ func equal(left, right ref.Val) ref.Val {
 	switch l := left.(type) {
 	case touchedList:
 		if r, ok := right.(touchedList); ok {
-			return equalLists(l.Lister, r.Lister)
+			return m.equalLists(l.Lister, r.Lister)
 		}
 		return types.False
 	case touchedObject:
 		if r, ok := right.(touchedObject); ok {
-			return equalObjects(l.object, r.object)
+			return m.equalObjects(l.object, r.object)
 		}
 		return types.False
 	case *types.Optional:
 		r, ok := right.(*types.Optional)
 		if ok && l.HasValue() && r.HasValue() {
-			return equal(l.GetValue(), r.GetValue())
+			return m.equal(l.GetValue(), r.GetValue())
 		}
 		return types.Bool(ok && l.HasValue() == r.HasValue())
 	}
+	m.charge(min(textLength(left), textLength(right)) / bytesPerUnit)
 	return types.Equal(left, right)
 }
 
-func equalLists(left, right traits.Lister) ref.Val {
+func (m *meter) equalLists(left, right traits.Lister) ref.Val {
 	if sizeOf(left) != sizeOf(right) {
 		return types.False
 	}
 	l, r := left.Iterator(), right.Iterator()
 	for l.HasNext() == types.True && r.HasNext() == types.True {
-		if same := equal(l.Next(), r.Next()); same != types.True {
+		if same := m.equal(l.Next(), r.Next()); same != types.True {
 			return same
 		}
 	}
 	return types.True
 }
 
-func equalObjects(left, right *object) ref.Val {
+func (m *meter) equalObjects(left, right *object) ref.Val {
 	left.parts()
 	right.parts()
 	if len(left.keys) != len(right.keys) {
@@ -361,7 +367,7 @@ func equalObjects(left, right *object) ref.Val {
 		if !found {
 			return types.False
 		}
-		if same := equal(left.index[keyName(key)], other); same != types.True {
+		if same := m.equal(left.index[keyName(key)], other); same != types.True {
 			return same
 		}
 	}
@@ -369,7 +375,7 @@ func equalObjects(left, right *object) ref.Val {
 }
 
 // contains is `element in container`: an element of a list, a key of a map.
-func contains(container, element ref.Val) ref.Val {
+func (m *meter) contains(container, element ref.Val) ref.Val {
 	element = touch(element)
 	if err := firstError(element, container); err != nil {
 		return err
@@ -380,7 +386,7 @@ func contains(container, element ref.Val) ref.Val {
 	case traits.Lister:
 		var failed ref.Val
 		for it := container.Iterator(); it.HasNext() == types.True; {
-			switch same := equal(element, it.Next()); {
+			switch same := m.equal(element, it.Next()); {
 			case same == types.True:
 				return types.True
 			case failed == nil && types.IsError(same):
@@ -393,22 +399,6 @@ func contains(container, element ref.Val) ref.Val {
 		return types.False
 	}
 	return mismatch("in", element, container)
-}
-
-// sum adds up the numbers of a list; nothing gives 0.
-func sum(list ref.Val) ref.Val {
-	lister, ok := untouched(list).(traits.Lister)
-	if !ok {
-		return types.NewErr("sum() is for a list, got %s", typeName(list))
-	}
-	var total ref.Val = types.IntZero
-	for it := lister.Iterator(); it.HasNext() == types.True; {
-		total = arithmetic("+", total, it.Next())
-		if types.IsError(total) {
-			return total
-		}
-	}
-	return total
 }
 
 func firstError(values ...ref.Val) ref.Val {

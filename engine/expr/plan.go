@@ -30,27 +30,40 @@ var sights = map[string][]sight{
 	operators.Index: {passed}, operators.OptIndex: {passed}, operators.OptSelect: {passed, passed},
 	"dyn": {passed}, "optional.of": {passed}, "optional.ofNonZeroValue": {passed}, "optional.unwrap": {passed}, "unwrapOpt": {passed},
 	"or": {passed, passed}, "orValue": {passed, passed},
-	"first": {parts}, "last": {parts}, "slice": {parts}, "reverse": {parts}, "flatten": {parts}, "sum": {parts}, "size": {parts},
+	"first": {parts}, "last": {parts}, "slice": {parts}, "reverse": {parts}, "flatten": {parts}, "size": {parts},
 }
 
-// viewed says how the nodes of an expression are seen, by their ids; a node
-// that is not there is passed on.
-func viewed(root ast.Expr) map[int64]sight {
-	views := map[int64]sight{}
+// planner is what is known of the nodes of an expression, by their ids.
+type planner struct {
+	views   map[int64]sight // a node that is not there is passed on
+	entries map[int64]int   // of a map literal that has no optional ones
+}
+
+func newPlanner(root ast.Expr) planner {
+	p := planner{views: map[int64]sight{}, entries: map[int64]int{}}
 	ast.PostOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
 		switch e.Kind() {
 		case ast.CallKind:
-			viewArguments(views, e.AsCall())
+			p.call(e.AsCall())
 		case ast.MapKind:
-			for _, entry := range e.AsMap().Entries() {
-				views[entry.AsMapEntry().Key().ID()] = converted
-			}
+			p.mapping(e)
 		}
 	}))
-	return views
+	return p
 }
 
-func viewArguments(views map[int64]sight, call ast.CallExpr) {
+func (p planner) mapping(e ast.Expr) {
+	optional := false
+	for _, entry := range e.AsMap().Entries() {
+		optional = optional || entry.AsMapEntry().IsOptional()
+		p.views[entry.AsMapEntry().Key().ID()] = converted
+	}
+	if !optional {
+		p.entries[e.ID()] = e.AsMap().Size()
+	}
+}
+
+func (p planner) call(call ast.CallExpr) {
 	name := call.FunctionName()
 	arguments := call.Args()
 	if call.IsMemberFunction() {
@@ -65,22 +78,22 @@ func viewArguments(views map[int64]sight, call ast.CallExpr) {
 			sight = sights[name][i]
 		}
 		if sight != passed && argument.Kind() != ast.LiteralKind {
-			views[argument.ID()] = sight
+			p.views[argument.ID()] = sight
 		}
 	}
 }
 
 func plan(environment *cel.Env, checked *cel.Ast, limit uint64) (cel.Program, error) {
-	views := viewed(checked.NativeRep().Expr())
+	p := newPlanner(checked.NativeRep().Expr())
 	return environment.Program(checked,
 		cel.CostLimit(limit),
 		cel.CostTracking(costs{}),
 		cel.CustomDecoratorV2(func(node interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
-			return decorate(node, views), nil
+			return p.decorate(node), nil
 		}))
 }
 
-func decorate(node interpreter.InterpretableV2, views map[int64]sight) interpreter.InterpretableV2 {
+func (p planner) decorate(node interpreter.InterpretableV2) interpreter.InterpretableV2 {
 	switch n := node.(type) {
 	case interpreter.InterpretableConst, touchAttribute, touchNode:
 		return node
@@ -88,14 +101,14 @@ func decorate(node interpreter.InterpretableV2, views map[int64]sight) interpret
 		if apply, ours := binaryOperators[n.Function()]; ours && len(n.Args()) == 2 {
 			node = &operation{InterpretableCall: n, left: n.Args()[0], right: n.Args()[1], apply: apply}
 		} else if apply, ours := functions[n.Function()]; ours {
-			node = interpreter.NewCall(n.ID(), n.Function(), "", n.Args(), apply)
+			node = &call{InterpretableCall: n, args: n.Args(), apply: apply}
 		}
 	case interpreter.InterpretableConstructor:
 		if n.Type() == types.MapType {
-			node = orderedMap{node}
+			node = orderedMap{node, p.entries[n.ID()]}
 		}
 	}
-	sight, seen := views[node.ID()]
+	sight, seen := p.views[node.ID()]
 	if !seen {
 		return node
 	}
@@ -113,7 +126,7 @@ func decorate(node interpreter.InterpretableV2, views map[int64]sight) interpret
 type operation struct {
 	interpreter.InterpretableCall
 	left, right interpreter.InterpretableV2
-	apply       func(left, right ref.Val) ref.Val
+	apply       func(m *meter, left, right ref.Val) ref.Val
 }
 
 // Exec implements interpreter.InterpretableV2.
@@ -126,13 +139,13 @@ func (o *operation) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	if types.IsUnknownOrError(right) {
 		return right
 	}
-	result := o.apply(left, right)
-	if err, failed := result.(*types.Err); failed && err.NodeID() == 0 {
-		result = types.LabelErrNode(o.ID(), err)
+	var m meter
+	result := labelled(o.ID(), o.apply(&m, left, right))
+	m.charge(1)
+	if o.Function() == operators.Add {
+		m.charge(textLength(result) / bytesPerUnit) // of lists it is lazy
 	}
-	if tracker := frame.CostTracker(); tracker != nil {
-		tracker.EvalBinary(frame, o.ID(), o, left, right, result)
-	}
+	m.pay(frame, o.ID())
 	return result
 }
 
@@ -141,18 +154,51 @@ func (o *operation) Eval(vars interpreter.Activation) ref.Val {
 	return interpreter.EvalActivation(vars, o.Exec)
 }
 
+// call is a node with one of our functions.
+type call struct {
+	interpreter.InterpretableCall
+	args  []interpreter.InterpretableV2
+	apply func(m *meter, args ...ref.Val) ref.Val
+}
+
+// Exec implements interpreter.InterpretableV2.
+func (c *call) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	values := make([]ref.Val, len(c.args))
+	for i, arg := range c.args {
+		values[i] = arg.Exec(frame)
+		if types.IsUnknownOrError(values[i]) {
+			return values[i]
+		}
+	}
+	var m meter
+	result := labelled(c.ID(), c.apply(&m, values...))
+	m.charge(1)
+	m.pay(frame, c.ID())
+	return result
+}
+
+// Eval implements interpreter.Interpretable.
+func (c *call) Eval(vars interpreter.Activation) ref.Val {
+	return interpreter.EvalActivation(vars, c.Exec)
+}
+
 // orderedMap makes the map of a literal one that is walked in order.
 type orderedMap struct {
 	interpreter.InterpretableV2
+	entries int // at least so many must come out
 }
 
 // Exec implements interpreter.InterpretableV2.
 func (m orderedMap) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	v := m.InterpretableV2.Exec(frame)
-	if entries, ok := v.(traits.Mapper); ok {
-		return newObject(entries)
+	entries, ok := v.(traits.Mapper)
+	if !ok {
+		return v
 	}
-	return v
+	if sizeOf(entries) < m.entries {
+		return types.NewErrWithNodeID(m.ID(), "a key stands twice in one map")
+	}
+	return labelled(m.ID(), newObject(entries))
 }
 
 // Eval implements interpreter.Interpretable.

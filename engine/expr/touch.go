@@ -101,10 +101,10 @@ func (l touchedList) elements() []ref.Val {
 func (l touchedList) Add(other ref.Val) ref.Val { return l.Lister.Add(untouched(other)) }
 
 // Contains implements traits.Container.
-func (l touchedList) Contains(element ref.Val) ref.Val { return contains(l.Lister, element) }
+func (l touchedList) Contains(element ref.Val) ref.Val { return new(meter).contains(l.Lister, element) }
 
 // Equal implements ref.Val.
-func (l touchedList) Equal(other ref.Val) ref.Val { return equal(l.Lister, other) }
+func (l touchedList) Equal(other ref.Val) ref.Val { return new(meter).equal(l.Lister, other) }
 
 // ConvertToNative implements ref.Val.
 func (l touchedList) ConvertToNative(typeDesc reflect.Type) (any, error) {

@@ -70,7 +70,7 @@ func (t token) ConvertToNative(typeDesc reflect.Type) (any, error) {
 func (t token) ConvertToType(typeVal ref.Type) ref.Val { return t.convert().ConvertToType(typeVal) }
 
 // Equal implements ref.Val.
-func (t token) Equal(other ref.Val) ref.Val { return equal(t, other) }
+func (t token) Equal(other ref.Val) ref.Val { return new(meter).equal(t, other) }
 
 // Type implements ref.Val. A whole number that is too large is an int all the
 // same; only looking at its value fails.
@@ -108,7 +108,7 @@ func newArray(text exactjson.Value) *array {
 }
 
 // Equal implements ref.Val.
-func (a *array) Equal(other ref.Val) ref.Val { return equal(a, other) }
+func (a *array) Equal(other ref.Val) ref.Val { return new(meter).equal(a, other) }
 
 // IsZeroValue implements traits.Zeroer.
 func (a *array) IsZeroValue() bool { return a.Size() == types.IntZero }
@@ -126,13 +126,16 @@ type object struct {
 // scans is how often the text is searched before it is indexed.
 const scans = 2
 
-// newObject is the map of entries, whose keys nobody else holds.
-func newObject(entries traits.Mapper) *object {
+// newObject is a map in order, or an error if two of its keys are equal.
+func newObject(entries traits.Mapper) ref.Val {
 	o := &object{index: map[any]ref.Val{}}
 	for it := entries.Iterator(); it.HasNext() == types.True; {
 		key := it.Next()
 		value, _ := entries.Find(key)
 		o.put(key, value)
+	}
+	if len(o.keys) < sizeOf(entries) {
+		return types.NewErr("a key stands twice in one map")
 	}
 	slices.SortFunc(o.keys, compareKeys)
 	return o
@@ -248,7 +251,7 @@ func (o *object) ConvertToType(typeVal ref.Type) ref.Val {
 }
 
 // Equal implements ref.Val.
-func (o *object) Equal(other ref.Val) ref.Val { return equal(o, other) }
+func (o *object) Equal(other ref.Val) ref.Val { return new(meter).equal(o, other) }
 
 // Type implements ref.Val.
 func (o *object) Type() ref.Type { return types.MapType }
@@ -303,7 +306,7 @@ func compareKeys(a, b ref.Val) int {
 // record is a map with fixed fields that are made when they are asked for: the
 // steps, one step, the execution.
 type record struct {
-	names []string // in order; nil if they are not known
+	names []string // nil if they are not known
 	field func(name string) (ref.Val, bool)
 	whole *object
 }
@@ -321,6 +324,7 @@ func (r *record) object() *object {
 			value, _ := r.field(name)
 			r.whole.put(types.String(name), value)
 		}
+		slices.SortFunc(r.whole.keys, compareKeys)
 	}
 	return r.whole
 }
@@ -365,7 +369,7 @@ func (r *record) ConvertToNative(typeDesc reflect.Type) (any, error) {
 func (r *record) ConvertToType(typeVal ref.Type) ref.Val { return r.object().ConvertToType(typeVal) }
 
 // Equal implements ref.Val.
-func (r *record) Equal(other ref.Val) ref.Val { return equal(r.object(), other) }
+func (r *record) Equal(other ref.Val) ref.Val { return new(meter).equal(r.object(), other) }
 
 // Type implements ref.Val.
 func (r *record) Type() ref.Type { return types.MapType }

@@ -77,10 +77,10 @@ func moment(ms int64) ref.Val {
 }
 
 func (a *activation) step(id string) (ref.Val, bool) {
-	if a.vars.Step == nil {
-		return nil, false
+	var step Step
+	if a.vars.Step != nil {
+		step = a.vars.Step(id)
 	}
-	step := a.vars.Step(id)
 	return &record{names: stepFields, field: func(name string) (ref.Val, bool) {
 		switch name {
 		case "output":

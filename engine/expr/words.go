@@ -30,6 +30,9 @@ func brief(s string) string {
 
 // didYouMean is a hint with the candidate that is nearest to name, or "".
 func didYouMean(name string, candidates []string) string {
+	if len(name) < 3 {
+		return ""
+	}
 	best, distance := "", max(1, len(name)/3)
 	for _, candidate := range candidates {
 		if d := editDistance(name, candidate, distance); d <= distance && (best == "" || d < distance) {
