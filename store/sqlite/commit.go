@@ -70,8 +70,8 @@ INSERT INTO executions (id, incarnation, workflow, version, definition_hash, sta
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?, NULLIF(?, 0), ?)`
 
 const tagSQL = `
-INSERT INTO execution_tags (tag, created_at, execution_id)
-VALUES (?, ?, ?)
+INSERT INTO execution_tags (name, value, created_at, execution_id)
+VALUES (?, ?, ?, ?)
 ON CONFLICT DO NOTHING`
 
 // createHead inserts a head and its tags.
@@ -86,7 +86,7 @@ func createHead(c *conn, h *store.Head) error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(h.Tags)) {
-		if _, err := c.exec(tagSQL, name+"="+h.Tags[name], h.CreatedAtMS, h.ID); err != nil {
+		if _, err := c.exec(tagSQL, name, h.Tags[name], h.CreatedAtMS, h.ID); err != nil {
 			return err
 		}
 	}

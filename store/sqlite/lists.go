@@ -113,16 +113,15 @@ func listQuery(f store.Filter) (text string, args []any) {
 		args = append(args, values...)
 	}
 	for i, name := range slices.Sorted(maps.Keys(f.Tags)) {
-		tag := name + "=" + f.Tags[name]
 		if i > 0 {
-			add("EXISTS (SELECT 1 FROM execution_tags x WHERE x.tag = ? AND x.created_at = e.created_at AND x.execution_id = e.id)", tag)
+			add("EXISTS (SELECT 1 FROM execution_tags x WHERE x.name = ? AND x.value = ? AND x.created_at = e.created_at AND x.execution_id = e.id)", name, f.Tags[name])
 			continue
 		}
 		// The first tag leads: its rows are in the list's order already. CROSS
 		// JOIN keeps SQLite from beginning with the executions.
 		from = "FROM execution_tags t CROSS JOIN executions e ON e.id = t.execution_id"
 		order = "ORDER BY t.created_at DESC, t.execution_id DESC"
-		add("t.tag = ?", tag)
+		add("t.name = ? AND t.value = ?", name, f.Tags[name])
 		if f.AfterID != "" {
 			add("(t.created_at, t.execution_id) < (?, ?)", f.AfterCreatedMS, f.AfterID)
 		}

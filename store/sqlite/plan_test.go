@@ -38,7 +38,7 @@ func TestPlans_UseTheirIndexes(t *testing.T) {
 		{"of a workflow", list(store.Filter{Workflow: "w"}), "SEARCH e USING INDEX executions_workflow (workflow=?)"},
 		{"of a parent", list(store.Filter{ParentID: "p"}), "SEARCH e USING INDEX executions_parent (parent_id=?)"},
 		{"errored", list(store.Filter{ErroredOnly: true}), "SCAN e USING INDEX executions_errored"},
-		{"by tag", list(store.Filter{Tags: map[string]string{"k": "v"}}), "SEARCH t USING PRIMARY KEY (tag=?)"},
+		{"by tag", list(store.Filter{Tags: map[string]string{"k": "v"}}), "SEARCH t USING PRIMARY KEY (name=? AND value=?)"},
 	} {
 		plan := explain(t, s, c.text)
 		if !strings.Contains(plan, c.want) {
