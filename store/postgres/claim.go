@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"perigee/engine/exactjson"
@@ -250,7 +251,7 @@ func (s *Store) claim(ctx context.Context, r *store.ClaimRequest, leaveOut []str
 				claimed.Tasks = append(claimed.Tasks, task)
 			}
 			return err
-		}, args...)
+		}, args...).conflict = func(*pgconn.PgError) error { return errConflict } // without locks: another's event has that number
 		sc.wrote = func() bool { return awake || len(claimed.Tasks) > 0 && !claimed.Repeated }
 	})
 	if err != nil {

@@ -39,7 +39,7 @@ func fromJSON(what, text string, into any) error {
 const putDefinitionSQL = `
 INSERT INTO definitions (` + definitionColumns + `)
 SELECT $2, $3, $4, $5, $6, $7, $8, ` + nowSQL + `
-ON CONFLICT (name, version) DO NOTHING`
+ON CONFLICT DO NOTHING`
 
 const definitionByNameSQL = `
 SELECT ` + definitionColumns + `
@@ -54,7 +54,7 @@ func (s *Store) PutDefinition(ctx context.Context, d store.Definition) (stored s
 		return store.Definition{}, false, wrap("put definition", err)
 	}
 	err = s.write(ctx, "put definition", func(sc *script) {
-		created = false
+		stored, created = store.Definition{}, false
 		sc.add(putDefinitionSQL, nil, d.CreatedAtMS, d.Name, d.Version, d.Hash, d.Canonical, children, d.Extensions, d.Retired).
 			done = func(n int64) { created = n == 1 }
 		sc.add(definitionByNameSQL, func(rows pgx.Rows) (err error) {
@@ -63,6 +63,9 @@ func (s *Store) PutDefinition(ctx context.Context, d store.Definition) (stored s
 		}, d.Name, d.Version)
 		sc.wrote = func() bool { return created }
 	})
+	if err == nil && stored.Hash == "" {
+		err = fmt.Errorf("put definition: another definition than %s@%s has the hash %s", d.Name, d.Version, d.Hash)
+	}
 	return stored, created && err == nil, err
 }
 

@@ -43,9 +43,15 @@ func sqlState(err error) string {
 	return ""
 }
 
+// errConflict is a conflict that shows itself as a key that is taken.
+var errConflict = errors.New("another transaction was faster")
+
 // isConflict reports whether the database gave up the transaction so that
 // another could go on: nothing was written, and it may be run again.
 func isConflict(err error) bool {
+	if errors.Is(err, errConflict) {
+		return true
+	}
 	code := sqlState(err)
 	return code == codeSerializationFailure || code == codeDeadlock
 }
@@ -123,6 +129,8 @@ func translate(err error) error {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, line(err))
 	}
 	switch code := sqlState(err); {
+	case errors.Is(err, errConflict):
+		return fmt.Errorf("%w: %w", store.ErrBusy, err)
 	case code == "":
 		return err
 	case code == codeSerializationFailure, code == codeDeadlock, code == codeLockNotAvailable:

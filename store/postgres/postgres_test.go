@@ -56,6 +56,19 @@ func TestPooled_KeepsTheRules(t *testing.T) {
 	})
 }
 
+// repeatableRead is the URL with the isolation level of a database without locks.
+func repeatableRead(url string) string {
+	return url + "&default_transaction_isolation=repeatable%20read"
+}
+
+func TestWithoutLocks_KeepsTheRulesUnderConflicts(t *testing.T) {
+	storetest.Run(t, func(t *testing.T) store.Store {
+		s := open(t, postgres.Options{URL: repeatableRead(migrated(t)), NoLocks: true})
+		s.DisturbWithConflicts()
+		return s
+	}, storetest.Lockless)
+}
+
 func TestSchema_KeepsTheRules(t *testing.T) {
 	for _, way := range []struct {
 		name string

@@ -33,13 +33,17 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	}
 	db := stdlib.OpenDB(*s.config.ConnConfig, options...)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	for try := 1; ; try++ {
+	from = -1
+	for try, before := 1, int64(-1); ; try++ {
 		current, release, err := migrate(ctx, db)
-		if try == 1 {
+		if from < 0 {
 			from = current
 		}
 		if err == nil {
 			break
+		}
+		if current > before { // it is getting on, by whoever's hand
+			try, before = 1, current
 		}
 		if !isMigrationRace(err) || try == conflictTries {
 			return current, release, wrap("migrate", translateConnect(err))
@@ -76,6 +80,9 @@ func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {
 	provider, err := goose.NewProvider(goose.DialectCustom, db, files,
 		goose.WithStore(versions{}), goose.WithIsolateDDL(true), goose.WithDisableGlobalRegistry(true))
 	if err != nil {
+		return 0, 0, err
+	}
+	if err := (versions{}).begin(ctx, db); err != nil {
 		return 0, 0, err
 	}
 	from, to, err = provider.GetVersions(ctx)
@@ -152,8 +159,16 @@ CREATE TABLE IF NOT EXISTS goose_db_version (
     tstamp     timestamptz NOT NULL DEFAULT now()
 )`
 
-// CreateVersionTable tries again where another creates it at the same moment;
-// goose itself would wait a second first.
+// begin makes the table and its version zero before goose looks at them: goose
+// expects the one to come with the other.
+func (v versions) begin(ctx context.Context, db *sql.DB) error {
+	if err := v.CreateVersionTable(ctx, db); err != nil {
+		return err
+	}
+	return v.Insert(ctx, db, database.InsertRequest{Version: 0})
+}
+
+// CreateVersionTable tries again where another creates it at the same moment.
 func (versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) error {
 	for try := 1; ; try++ {
 		_, err := db.ExecContext(ctx, versionTableSQL)
@@ -164,19 +179,6 @@ func (versions) CreateVersionTable(ctx context.Context, db database.DBTxConn) er
 			return err
 		}
 	}
-}
-
-const versionTableExistsSQL = `
-SELECT EXISTS (
-    SELECT 1
-    FROM pg_catalog.pg_tables
-    WHERE schemaname = current_schema() AND tablename = 'goose_db_version'
-)`
-
-// TableExists spares goose a failing statement.
-func (versions) TableExists(ctx context.Context, db database.DBTxConn) (exists bool, err error) {
-	err = db.QueryRowContext(ctx, versionTableExistsSQL).Scan(&exists)
-	return exists, err
 }
 
 const putVersionSQL = `

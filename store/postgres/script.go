@@ -17,6 +17,8 @@ type script struct {
 	batch pgx.Batch
 	steps []step
 	err   error // why it cannot be sent at all
+	try   int   // from 1
+	write bool  // it changes something
 	// wrote says, once the script has run, whether it changed anything.
 	wrote func() bool
 }
@@ -126,7 +128,7 @@ func (s *Store) write(ctx context.Context, operation string, build func(*script)
 func (s *Store) run(ctx context.Context, build func(*script), writes bool) error {
 	lost := false
 	for try := 1; ; try++ {
-		sc := &script{}
+		sc := &script{try: try, write: writes}
 		build(sc)
 		err := s.once(ctx, sc)
 		switch {

@@ -13,6 +13,10 @@ type Trait int
 // for its turn instead of answering ErrBusy.
 const Serial Trait = 1
 
+// Lockless: the head is never held. Decisions under a lock are tried again
+// where someone was faster, and in the end lose like any commit.
+const Lockless Trait = 2
+
 // rule is one rule of the contract and its check.
 type rule struct {
 	name  string

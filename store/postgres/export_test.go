@@ -1,0 +1,20 @@
+package postgres
+
+import "math/rand/v2"
+
+const conflictSQL = `DO $$ BEGIN RAISE EXCEPTION 'a conflict of the test' USING ERRCODE = '40001'; END $$`
+
+// DisturbWithConflicts makes about every second transaction that writes fail at
+// its end, at the first try, as a database without locks does.
+func (s *Store) DisturbWithConflicts() {
+	s.disturb = func(sc *script) {
+		if sc.write && sc.try == 1 && rand.N(2) == 0 {
+			sc.add(conflictSQL, nil)
+		}
+	}
+}
+
+// Statements are the longest statements of the store by name.
+var Statements = map[string]string{
+	"claim": claimSQL, "claim without locks": claimWithoutLocksSQL, "insert tasks": insertTasksSQL, "create heads": createHeadsSQL,
+}
