@@ -45,7 +45,11 @@ func (v Value) Int64() (n int64, ok bool) {
 	if v.Kind() != KindNumber {
 		return 0, false
 	}
-	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+	if !strings.ContainsAny(string(v), ".eE") {
+		n, err := strconv.ParseInt(string(v), 10, 64)
+		if err != nil {
+			return 0, false
+		}
 		return n, true
 	}
 	var space [64]byte
@@ -55,8 +59,10 @@ func (v Value) Int64() (n int64, ok bool) {
 	if err != nil || zeros < 0 || zeros > 19 {
 		return 0, normal == "0"
 	}
-	n, err = strconv.ParseInt(digits+strings.Repeat("0", zeros), 10, 64)
-	return n, err == nil
+	if n, err = strconv.ParseInt(digits+strings.Repeat("0", zeros), 10, 64); err != nil {
+		return 0, false
+	}
+	return n, true
 }
 
 // Whole reports whether v is a number without a fraction, by value: 1.50e1 is.

@@ -7,8 +7,6 @@ import (
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
-
-	"perigee/engine/schema"
 )
 
 // analysis walks a parsed expression for what it refers to and for what the
@@ -88,7 +86,7 @@ func step(e ast.Expr) (operand ast.Expr, segment Segment, key ast.Expr) {
 			return nil, Segment{}, nil
 		}
 		operand, key := call.Args()[0], call.Args()[1]
-		segment := Segment{Name: schema.Each, Optional: name != operators.Index}
+		segment := Segment{Name: Each, Optional: name != operators.Index}
 		if text, ok := literalText(key); ok {
 			segment.Name = text
 			return operand, segment, nil

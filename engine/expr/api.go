@@ -21,10 +21,14 @@ type Problem struct {
 	Offset  int    // of the fault, in bytes from the start of the string at Path
 }
 
+// Each is the name of the segment for an index or a computed key, as in
+// input.items[0].sku (items, [], sku).
+const Each = "[]"
+
 // Segment is one selection behind a reference's root.
 type Segment struct {
 	Name     string
-	Optional bool // written .?name or [?"name"], or guarded by has()
+	Optional bool // written .?name or [?"name"], or guarded by has() or a comparison with null
 }
 
 // Ref is a plain selection that starts at a name in scope, such as

@@ -238,11 +238,27 @@ func compareNumbers(left, right ref.Val) (c int, ok bool) {
 			return cmp.Compare(l, r), !math.IsNaN(float64(l)) && !math.IsNaN(float64(r))
 		}
 	}
+	if x, exact := exactFloat(left); exact {
+		if y, exact := exactFloat(right); exact {
+			return cmp.Compare(x, y), true
+		}
+	}
 	a, b := rational(left), rational(right)
 	if a == nil || b == nil {
 		return compareInfinite(left, right)
 	}
 	return a.Cmp(b), true
+}
+
+// exactFloat is a number as a double if that changes nothing.
+func exactFloat(v ref.Val) (f float64, exact bool) {
+	switch v := v.(type) {
+	case types.Double:
+		return float64(v), !math.IsNaN(float64(v))
+	case types.Int:
+		return float64(v), v >= -1<<53 && v <= 1<<53
+	}
+	return 0, false
 }
 
 // rational is a finite number, nil for everything else.

@@ -124,6 +124,35 @@ func (p *Program) Refs() []Ref {
 	return p.refs
 }
 
+// ResultType is the type that the program is known to give before anything is
+// evaluated: one of bool, int, double, string, bytes, null, list, map,
+// timestamp, duration and optional, or "any" where that depends on the values.
+func (p *Program) ResultType() string {
+	p.parse()
+	switch e := p.root.whole; {
+	case e != nil && e.load() == nil:
+		switch name := e.checked.OutputType().TypeName(); name {
+		case "bool", "int", "double", "string", "bytes", "list", "map":
+			return name
+		case "null_type":
+			return "null"
+		case "optional_type":
+			return "optional"
+		case "google.protobuf.Timestamp":
+			return "timestamp"
+		case "google.protobuf.Duration":
+			return "duration"
+		}
+	case p.root.text != nil:
+		return "string"
+	case p.root.kind == exactjson.KindArray:
+		return "list"
+	case p.root.kind == exactjson.KindObject:
+		return "map"
+	}
+	return "any"
+}
+
 // Constant is the value of a template without expressions, its $${ written ${.
 func (p *Program) Constant() (v exactjson.Value, ok bool) {
 	p.parse()

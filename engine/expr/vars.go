@@ -21,14 +21,17 @@ var (
 // evaluations of a template. A value is wrapped when it is first asked for.
 type activation struct {
 	vars    *Vars
-	wrapped map[string]ref.Val
+	wrapped [len(variables)]ref.Val
 }
+
+// variables are all names that there may be in a scope.
+var variables = [...]string{"input", "steps", "execution", "now", "item", "index", "output", "failure", "error", "idempotency_key"}
 
 func newActivation(vars *Vars) *activation {
 	if vars == nil {
 		vars = &Vars{}
 	}
-	return &activation{vars: vars, wrapped: map[string]ref.Val{}}
+	return &activation{vars: vars}
 }
 
 // Parent implements interpreter.Activation.
@@ -36,40 +39,39 @@ func (a *activation) Parent() interpreter.Activation { return nil }
 
 // ResolveName implements interpreter.Activation.
 func (a *activation) ResolveName(name string) (any, bool) {
-	if v, found := a.wrapped[name]; found {
-		return v, true
-	}
-	v, known := a.wrap(name)
-	if known {
-		a.wrapped[name] = v
-	}
-	return v, known
-}
-
-func (a *activation) wrap(name string) (ref.Val, bool) {
-	switch name {
-	case "input":
-		return wrap(a.vars.Input), true
-	case "steps":
-		return &record{field: a.step}, true
-	case "execution":
-		return execution(&a.vars.Execution), true
-	case "now":
-		return moment(a.vars.NowMS), true
-	case "item":
-		return wrap(a.vars.Item), true
-	case "index":
-		return types.Int(a.vars.Index), true
-	case "output":
-		return wrap(a.vars.Output), true
-	case "failure":
-		return wrap(a.vars.Failure), true
-	case "error":
-		return wrap(a.vars.Error), true
-	case "idempotency_key":
-		return types.String(a.vars.IdempotencyKey), true
+	for i := range variables {
+		if variables[i] == name {
+			if a.wrapped[i] == nil {
+				a.wrapped[i] = a.wrap(name)
+			}
+			return a.wrapped[i], true
+		}
 	}
 	return nil, false
+}
+
+func (a *activation) wrap(name string) ref.Val {
+	switch name {
+	case "input":
+		return wrap(a.vars.Input)
+	case "steps":
+		return &record{field: a.step}
+	case "execution":
+		return execution(&a.vars.Execution)
+	case "now":
+		return moment(a.vars.NowMS)
+	case "item":
+		return wrap(a.vars.Item)
+	case "index":
+		return types.Int(a.vars.Index)
+	case "output":
+		return wrap(a.vars.Output)
+	case "failure":
+		return wrap(a.vars.Failure)
+	case "error":
+		return wrap(a.vars.Error)
+	}
+	return types.String(a.vars.IdempotencyKey)
 }
 
 func moment(ms int64) ref.Val {
