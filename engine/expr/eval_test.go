@@ -214,6 +214,7 @@ func TestEval_ResultThatIsTooLargeSaysSo(t *testing.T) {
 	for _, p := range []*Program{
 		LoadExpression("input", everything), LoadExpression("[input.s, input.s]", everything), LoadExpression("{'abcdefghijkl': 1}", everything),
 		LoadTemplate(`{"a":"${input.n}","b":"some text"}`, everything), LoadTemplate(`"a longer text ${input.n}"`, everything), LoadTemplate(`["${input.s}","${input.s}"]`, everything),
+		LoadTemplate(`{"just":"literal"}`, everything),
 	} {
 		_, err := p.Eval(vars, Bounds{ResultBytes: 12})
 		var failed *Error

@@ -173,13 +173,13 @@ func (p *Program) Eval(v *Vars, b Bounds) (exactjson.Value, error) {
 	if err := p.ready(); err != nil {
 		return "", err
 	}
-	if p.root.whole == nil && p.root.literal != "" {
-		return p.root.literal, nil
-	}
 	act := newActivation(v)
 	w := resultWriter{limit: b.ResultBytes}
 	if w.limit <= 0 {
 		w.limit = maxResult
+	}
+	if p.root.literal != "" && len(p.root.literal) <= w.limit {
+		return p.root.literal, nil
 	}
 	if err := p.write(&w, p.root, act, b.cost()); err != nil {
 		return "", err

@@ -272,7 +272,7 @@ func keyName(key ref.Val) any {
 		}
 		return uint64(key)
 	case types.Double:
-		if n := int64(key); types.Double(n) == key {
+		if n := int64(key); key >= -1<<63 && key < 1<<63 && types.Double(n) == key {
 			return n
 		}
 		return float64(key)
