@@ -102,12 +102,11 @@ func TestBody_OversizedIs413OnEveryRoute(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		text := new(strings.Builder)
-		fmt.Fprint(text, readAll(t, resp))
-		if resp.StatusCode != 413 || !strings.Contains(text.String(), "PAYLOAD_TOO_LARGE") {
+		text := readAll(t, resp)
+		if resp.StatusCode != 413 || !strings.Contains(text, "PAYLOAD_TOO_LARGE") {
 			t.Errorf("%s: got %d %.200s", name, resp.StatusCode, text)
 		}
-		if err := contract.CheckResponse("POST", r.Path, resp.StatusCode, resp.Header, []byte(text.String())); err != nil {
+		if err := contract.CheckResponse("POST", r.Path, resp.StatusCode, resp.Header, []byte(text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -237,7 +236,7 @@ func TestBody_AllFaultsAtOnce(t *testing.T) {
 }
 
 func TestBody_PayloadsMayNestAsDeepAsDataMay(t *testing.T) {
-	s, f := newServer(t)
+	s, _ := newServer(t)
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	for path, body := range map[string]string{
 		"/v1/executions":             `{"workflow":"w","input":%s}`,
@@ -254,7 +253,6 @@ func TestBody_PayloadsMayNestAsDeepAsDataMay(t *testing.T) {
 			t.Errorf("%s at 257: got %d %.200s", path, got.Status, got.Body)
 		}
 	}
-	_ = f
 }
 
 func TestReport_PayloadThatCannotBeTakenEndsTheAttempt(t *testing.T) {
@@ -353,7 +351,7 @@ func TestQuery_UnknownAndWrongParametersAreRefused(t *testing.T) {
 	} {
 		got := s.Do(t, get(path))
 		message, _ := got.JSON("message").Text()
-		if got.Status != 400 || !strings.HasPrefix(message, strings.ReplaceAll(want, "\uFFFD", "�")) && !strings.Contains(message, want) {
+		if got.Status != 400 || !strings.Contains(message, want) {
 			t.Errorf("%s: got %d %s", path, got.Status, got.Body)
 		}
 	}

@@ -54,9 +54,10 @@ func FuzzBody(f *testing.F) {
 		if err != nil && name != "POST /v1/tasks/results" {
 			t.Fatalf("%s: took %q, which is not JSON that can be taken: %v", name, body, err)
 		}
-		if err := contract.CheckRequest("POST", path, []byte(v)); err == nil || name == "POST /v1/tasks/results" && v.Absent() {
-			return
-		} else {
+		if v.Absent() {
+			return // a batch with one payload that cannot be taken
+		}
+		if err := contract.CheckRequest("POST", path, []byte(v)); err != nil {
 			t.Fatalf("%s: took what the document refuses: %v", name, err)
 		}
 	})

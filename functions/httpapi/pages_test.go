@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
 
+	"perigee/engine/history"
 	"perigee/functions/httpapi"
 )
 
@@ -42,7 +44,11 @@ func TestDocs_PageIsThatOfTheDocument(t *testing.T) {
 func TestDocs_PagesLoadNothingFromElsewhere(t *testing.T) {
 	s, _ := newServer(t)
 	for _, path := range []string{"/", "/docs"} {
-		body := s.Do(t, get(path)).Body
+		got := s.Do(t, get(path))
+		if policy := got.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") {
+			t.Errorf("%s has the policy %q", path, policy)
+		}
+		body := got.Body
 		for _, bad := range []string{"<script", "src=", "@import", "url(", `href="http`, `href="//`} {
 			if strings.Contains(body, bad) {
 				t.Errorf("%s has %s", path, bad)
@@ -336,3 +342,25 @@ caption { text-align: left; font-weight: 600; }
 {{end}}</section>
 {{end}}</html>
 `))
+
+// TestDocs_ReferenceHasEveryRouteAndEvent compares docs/http.md with the source.
+func TestDocs_ReferenceHasEveryRouteAndEvent(t *testing.T) {
+	text, err := os.ReadFile("../../docs/http.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rt := range httpapi.Routes() {
+		roles := map[string]string{"": "", "admin": "| admin |", "admin operator": "| admin, operator |", "admin worker": "| admin, worker |", "admin operator reader": "| all but worker |"}[strings.Join(rt.Roles, " ")]
+		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta("`"+rt.Method+" "+rt.Path+"`") + `.*$`).FindString(string(text))
+		if row == "" || !strings.Contains(row, roles) {
+			t.Errorf("the row of %s %s is %q, expected the roles %s", rt.Method, rt.Path, row, roles)
+		}
+	}
+	var events []history.Type
+	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z][A-Za-z]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		events = append(events, history.Type(m[1]))
+	}
+	if diff := cmp.Diff(history.Types, events); diff != "" {
+		t.Errorf("events (-source +docs/http.md):\n%s", diff)
+	}
+}

@@ -54,6 +54,9 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Request-Id", x.requestID)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
+	if r.Body == nil {
+		r.Body = http.NoBody // not every adapter does what net/http does
+	}
 	defer s.log(x, r)
 	defer func() {
 		if p := recover(); p != nil {
@@ -98,7 +101,7 @@ func (s *server) call(rt *route, x *exchange, r *http.Request) (answer, error) {
 			return answer{}, errorf(engine.Forbidden, "the role %q may not call this; it takes one of: %s", who.Role, strings.Join(rt.access.roles(), ", "))
 		}
 	}
-	if err := checkPathValues(rt, r); err != nil {
+	if err := checkPathValues(r); err != nil {
 		return answer{}, err
 	}
 	if err := s.readBody(c, rt.body); err != nil {
@@ -108,13 +111,10 @@ func (s *server) call(rt *route, x *exchange, r *http.Request) (answer, error) {
 }
 
 // checkPathValues refuses what no name can be, before it reaches a store.
-func checkPathValues(rt *route, r *http.Request) error {
-	for _, name := range []string{"id", "name", "version"} {
-		if !strings.Contains(rt.path, "{"+name+"}") {
-			continue
-		}
-		if v := r.PathValue(name); v == "" || len(v) > maxNameBytes || !plain(v) {
-			return errorf(engine.NotFound, "nothing can have such a name: the path's {%s} has 1 to %d bytes of UTF-8 without control characters", name, maxNameBytes)
+func checkPathValues(r *http.Request) error {
+	for _, name := range [...]string{"id", "name", "version"} {
+		if v := r.PathValue(name); len(v) > maxNameBytes || !plain(v) {
+			return errorf(engine.NotFound, "nothing can have such a name: {%s} of the path takes up to %d bytes of UTF-8 without control characters", name, maxNameBytes)
 		}
 	}
 	return nil
@@ -157,6 +157,10 @@ func (x *exchange) write(r *http.Request, a answer) {
 	x.status = a.status
 	h := x.Header()
 	h.Set("Content-Type", a.contentType)
+	if a.contentType == html {
+		// The pages are the server's own and need nothing but their styles.
+		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
+	}
 	h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	x.WriteHeader(a.status)
 	if r.Method != http.MethodHead {
