@@ -1,0 +1,64 @@
+# Chores of Perigee. A fresh clone needs two: `make demo` and `make test`.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+# Longer runs: make soak SOAKTIME=1h, make fuzz FUZZTIME=5m.
+SOAKTIME ?= 10m
+FUZZTIME ?= 30s
+# Which packages: make test PKG=./engine/...
+PKG ?= ./...
+
+STATICCHECK := .build/staticcheck
+# Binaries are the same bytes on every machine, and hold no path of it.
+GOBUILD := CGO_ENABLED=0 go build -trimpath
+
+.PHONY: help build demo test lint services race bench soak scale fuzz clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
+
+build: ## bin/perigee
+	$(GOBUILD) -o bin/ ./local/perigee
+
+demo: build ## five orders, two of them through crashes, with two workers
+	$(GOBUILD) -o bin/order-worker ./examples/order
+	$(GOBUILD) -o bin/demo ./examples/demo
+	bin/demo
+
+test: services lint ## all tests, with what they need (Postgres is installed where it is missing)
+	go test -timeout 9m $(PKG)
+	@echo "All tests passed."
+
+lint: $(STATICCHECK) ## gofmt, go vet, staticcheck and the rules of boundaries_test.go
+	@unformatted=$$(gofmt -l .); if [[ -n "$$unformatted" ]]; then echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; fi
+	go vet $(PKG)
+	$(STATICCHECK) $(PKG)
+	go test .
+
+$(STATICCHECK): tools/go.mod tools/go.sum
+	cd tools && go build -o ../$@ honnef.co/go/tools/cmd/staticcheck
+
+services: ## install the servers that tests start for themselves
+	.ci/services
+
+race: services ## all tests under the race detector, which needs a C compiler
+	@command -v gcc >/dev/null || { echo "The race detector needs a C compiler: install gcc."; exit 1; }
+	CGO_ENABLED=1 go test -race -timeout 60m $(PKG)
+
+bench: build ## measure; the program and its figures are in bench/
+	go run ./bench
+
+soak: ## simulate with new seeds for SOAKTIME
+	go test ./engine/simulation -count=1 -timeout 0 -v -run '^TestSoak$$' -soak $(SOAKTIME)
+
+scale: services ## the tests named TestScale… at full size
+	.ci/scale
+
+fuzz: ## every fuzz target for FUZZTIME
+	.ci/fuzz $(FUZZTIME)
+
+clean: ## remove what was built
+	rm -rf bin .build
