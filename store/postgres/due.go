@@ -43,7 +43,7 @@ SELECT COALESCE(LEAST(
         (SELECT reported_at FROM tasks WHERE reported_at > $1 - $2::bigint ORDER BY reported_at LIMIT 1) + $2::bigint,
         (SELECT created_at FROM outbox WHERE created_at > $1 - $2::bigint ORDER BY created_at LIMIT 1) + $2::bigint
     ), 0),
-    EXISTS (SELECT 1 FROM outbox WHERE created_at <= $1 - $2::bigint)`
+    COALESCE((SELECT created_at FROM outbox ORDER BY created_at LIMIT 1) <= $1 - $2::bigint, FALSE)`
 
 // The queues are walked by one descent each: an index that begins with the time
 // would cost every task for a figure that is seldom read.

@@ -27,6 +27,7 @@ const (
 	codeInternal             = "XX000" // "tuple concurrently updated", of two ALTERs
 	codeLockNotAvailable     = "55P03"
 	codeQueryCanceled        = "57014" // the server's statement time-out
+	codeCrashShutdown        = "57P02"
 )
 
 // connectError is a failure to get a connection: nothing was sent.
@@ -103,16 +104,25 @@ func wrap(operation string, err error) error {
 	return fmt.Errorf("%s: %w", operation, err)
 }
 
+// notCommitted reports whether a failed script certainly wrote nothing: it was
+// never sent, or the server answered with an error before it acknowledged the
+// last statement. It may then have ended the session as well, as it does when
+// it is shut down; but who crashes (57P02), and a pooler that speaks for a
+// server it has lost (class 08), cannot know.
+func notCommitted(err error) bool {
+	run, sent := errors.AsType[*runError](err)
+	if !sent || pgconn.SafeToRetry(err) {
+		return true
+	}
+	code := sqlState(err)
+	return code != "" && code != codeCrashShutdown && !strings.HasPrefix(code, "08") && !run.acknowledged
+}
+
 // commitError is translate for a script that writes: a connection that broke,
-// or was given up, while it was under way leaves the outcome open. A server
-// that ends the session before the last statement is acknowledged has not
-// committed.
+// or was given up, while it was under way leaves the outcome open.
 func commitError(err error) error {
-	run, ok := errors.AsType[*runError](err)
 	switch {
-	case !ok || pgconn.SafeToRetry(err):
-		return translate(err)
-	case sqlState(err) != "" && !run.acknowledged:
+	case notCommitted(err):
 		return translate(err)
 	case isConnectionLost(err), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, line(err))

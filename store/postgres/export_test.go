@@ -18,3 +18,12 @@ func (s *Store) DisturbWithConflicts() {
 var Statements = map[string]string{
 	"claim": claimSQL, "claim without locks": claimWithoutLocksSQL, "insert tasks": insertTasksSQL, "create heads": createHeadsSQL,
 }
+
+// Watch shows each statement that the store sends from now on.
+func (s *Store) Watch(see func(sql string, args []any)) {
+	s.disturb = func(sc *script) {
+		for _, query := range sc.batch.QueuedQueries {
+			see(query.SQL, query.Arguments)
+		}
+	}
+}

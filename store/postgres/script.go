@@ -141,7 +141,7 @@ func (s *Store) run(ctx context.Context, build func(*script), writes bool) error
 			if err := pause(ctx, try); err != nil {
 				return err
 			}
-		case !lost && isConnectionLost(err) && ctx.Err() == nil && (!writes || pgconn.SafeToRetry(err)):
+		case !lost && isConnectionLost(err) && ctx.Err() == nil && (!writes || notCommitted(err)):
 			lost = true
 		case writes:
 			return commitError(err)
