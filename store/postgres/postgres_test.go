@@ -93,6 +93,14 @@ func TestSchema_KeepsTheRules(t *testing.T) {
 // exec runs a statement past the store.
 func exec(t testing.TB, url, statement string) {
 	t.Helper()
+	if _, err := connect(t, url).Exec(context.Background(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// connect is a connection that ends with the test.
+func connect(t testing.TB, url string) *pgx.Conn {
+	t.Helper()
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
@@ -102,8 +110,6 @@ func exec(t testing.TB, url, statement string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(context.Background(), statement); err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
 }
