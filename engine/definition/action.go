@@ -63,7 +63,7 @@ func (c *compiler) await(s *stepInfo, n *node) {
 		s.Signal = n.text
 		payload, declared := c.def.Signals[n.text]
 		if !declared {
-			c.fault(n, CodeUnknownName, fmt.Sprintf("no signal %s is declared", shown(n.text)), orDeclare(didYouMean(n.text, sortedKeys(c.def.Signals)), "signals"))
+			c.fault(n, CodeUnknownName, fmt.Sprintf("no signal %s is declared", shown(n.text)), orDeclare(near(c, n.text, c.def.Signals), "signals"))
 		}
 		s.output = schemaShape{payload}
 	} else if !n.isString() {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"perigee/engine/exactjson"
+	"perigee/engine/schema"
 )
 
 // call compiles a task or child workflow with what says how it is run. n is
@@ -27,6 +28,9 @@ func (c *compiler) call(n *node, action string, u use) *Call {
 	} else if call.Builtin != "" {
 		c.fault(target, CodeMissingKey, "http.request needs a url", "write with: { url: … }")
 	}
+	if c.check && call.Task != nil {
+		c.warnInput(call.Task, target, n.get("with"))
+	}
 	if v := n.get("timeout"); v != nil {
 		u.what = "timeout"
 		call.Timeout = c.durationTemplate(v, u, aboveZero)
@@ -42,6 +46,33 @@ func (c *compiler) call(n *node, action string, u use) *Call {
 		call.AbandonChild = text == "abandon"
 	}
 	return call
+}
+
+// warnInput compares the keys of `with` with the input that the task expects. A
+// value is checked when the step starts; what is sure to fail then is a warning
+// now.
+func (c *compiler) warnInput(task *Contract, target, with *node) {
+	if with != nil && with.kind != kindObject {
+		return
+	}
+	doc := task.Input.Doc()
+	expected := schemaShape{task.Input}
+	for _, m := range with.object() {
+		if expected.lookup([]string{m.key}) == schema.Unlisted {
+			c.add(SeverityWarning, CodeContract, m.at, m.node.path, fmt.Sprintf("the input of task %s lists no %s", task.Name, shown(m.key)), didYouMean(m.key, expected.fields()))
+		}
+	}
+	at := with
+	if at == nil {
+		at = target
+	}
+	for required := range doc.Get("required").Elements() {
+		name, _ := required.Text()
+		property := doc.Get("properties").Get(name)
+		if with.get(name) == nil && property.Get("default").Absent() && property.Get("$ref").Absent() && doc.Get("allOf").Absent() {
+			c.warn(at, CodeContract, fmt.Sprintf("task %s requires %s in its input, and with does not give it", task.Name, shown(name)), "")
+		}
+	}
 }
 
 // taskPolicy compiles what goes with tasks only: the step's own, else that of
@@ -77,7 +108,7 @@ func (c *compiler) taskOf(call *Call, n *node) {
 	case text == builtinTask:
 		call.Builtin = text
 	case c.def.Tasks[text] == nil:
-		hint := orDeclare(didYouMean(text, append(sortedKeys(c.def.Tasks), builtinTask)), "tasks")
+		hint := near(c, text, c.def.Tasks, map[string]*Contract{builtinTask: nil})
 		if !strings.HasPrefix(hint, "did you mean") {
 			hint = "declare it under tasks"
 		}

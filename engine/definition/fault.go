@@ -52,6 +52,7 @@ const (
 	CodeLooksLikeText = "looks_like_text" // an expression without ${ } in a template
 	CodeMayBeSkipped  = "may_be_skipped"  // a field of a step that may not have run
 	CodeMayBeAbsent   = "may_be_absent"   // an optional field, selected plainly
+	CodeContract      = "contract"        // `with` does not fit the task's input
 	CodeNoTimeout     = "no_timeout"      // nothing bounds a wait
 	CodeUnused        = "unused"          // declared and never used
 	CodeTooManyFaults = "too_many_faults" // the rest is left out

@@ -41,7 +41,7 @@ type orderer struct {
 // sequence orders a list whose first entry starts after `start`, and gives its
 // ends.
 func (o *orderer) sequence(entries []entry, start []int) (ends []int) {
-	ends = start
+	ends = slices.Clone(start) // from here on it is changed in place
 	for _, e := range entries {
 		if e.step != nil {
 			ends = o.place(e.step, ends)
@@ -91,11 +91,14 @@ func visit(group [][]entry, do func(*stepInfo)) {
 	}
 }
 
-// place gives one step its predecessors and adds it to the ends.
+// place gives one step its predecessors and makes it an end, instead of those
+// that it waits for.
 func (o *orderer) place(s *stepInfo, ends []int) []int {
-	needs := slices.Clone(ends)
+	var needs []int
 	if s.hasAfter {
 		needs = o.after(s)
+	} else {
+		needs = slices.Clone(ends)
 	}
 	for _, id := range s.refs {
 		if before := o.list.byID[id]; before != nil {
@@ -107,13 +110,15 @@ func (o *orderer) place(s *stepInfo, ends []int) []int {
 	if o.edges += len(s.Predecessors); o.edges > maxEdges {
 		s.Predecessors = nil
 	}
-	left := slices.DeleteFunc(slices.Clone(ends), func(end int) bool {
-		_, waited := slices.BinarySearch(s.Predecessors, end)
-		return waited
-	})
-	left = append(left, s.Index)
-	slices.Sort(left)
-	return slices.Compact(left)
+	if !s.hasAfter {
+		ends = ends[:0] // it waits for all of them
+	}
+	for _, p := range s.Predecessors {
+		if i, waited := slices.BinarySearch(ends, p); waited {
+			ends = slices.Delete(ends, i, i+1)
+		}
+	}
+	return append(ends, s.Index) // the highest so far
 }
 
 func (o *orderer) after(s *stepInfo) []int {
@@ -121,7 +126,7 @@ func (o *orderer) after(s *stepInfo) []int {
 	for i, id := range s.after {
 		before := o.list.byID[id]
 		if before == nil {
-			o.fault(s.node.get("after").array()[i], CodeUnknownStep, fmt.Sprintf("after: there is no step %s", shown(id)), didYouMean(id, sortedKeys(o.list.byID)))
+			o.fault(s.node.get("after").array()[i], CodeUnknownStep, fmt.Sprintf("after: there is no step %s", shown(id)), near(o.compiler, id, o.list.byID))
 			continue
 		}
 		needs = append(needs, before.Index)
@@ -129,12 +134,13 @@ func (o *orderer) after(s *stepInfo) []int {
 	return needs
 }
 
-// cycles reports each cycle that a walk along the predecessors meets.
+// cycles reports the first cycles that a walk along the predecessors meets.
 func (o *orderer) cycles() bool {
 	const unseen, open, done = 0, 1, 2
 	state := make([]byte, len(o.list.steps))
 	var path []int
-	found := false
+	found := 0
+	const most = 10
 	var walk func(i int)
 	walk = func(i int) {
 		state[i] = open
@@ -144,8 +150,9 @@ func (o *orderer) cycles() bool {
 			case unseen:
 				walk(p)
 			case open:
-				found = true
-				o.reportCycle(path[slices.Index(path, p):])
+				if found++; found <= most {
+					o.reportCycle(path[slices.Index(path, p):])
+				}
 			}
 		}
 		path = path[:len(path)-1]
@@ -156,7 +163,7 @@ func (o *orderer) cycles() bool {
 			walk(i)
 		}
 	}
-	return found
+	return found > 0
 }
 
 // reportCycle names the steps in the order in which they would have to run,

@@ -143,6 +143,38 @@ func (c *compiler) faultAtKey(n *node, key, code, message, hint string) {
 	c.add(SeverityError, code, n.keyPlace(key), exactjson.JoinPointer(n.path, key), message, hint)
 }
 
+// faultAtMember is faultAtKey for a member at hand.
+func (c *compiler) faultAtMember(m member, code, message, hint string) {
+	c.add(SeverityError, code, m.at, m.node.path, message, hint)
+}
+
+// many reports that no further fault will be shown: what only serves to
+// describe one is then left out, so that a document of faults costs no more
+// than one without.
+func (c *compiler) many() bool { return len(c.faults) > maxFaults }
+
+// inside is the place of a byte of the text at a JSON pointer below n.
+func (c *compiler) inside(n *node, pointer string, offset int) (*node, place) {
+	if c.many() {
+		return n, n.at
+	}
+	n = n.find(n.path + pointer)
+	return n, c.locate(n, offset)
+}
+
+// near is a hint with the name that is nearest among the keys of maps.
+func near[V any](c *compiler, name string, maps ...map[string]V) string {
+	const most = 2000
+	var names []string
+	for _, m := range maps {
+		if c.many() || len(names)+len(m) > most {
+			return ""
+		}
+		names = append(names, sortedKeys(m)...)
+	}
+	return didYouMean(name, names)
+}
+
 var topKeys = []string{
 	"name", "version", "description", "timeout", "input", "output", "signals", "queries", "tasks",
 	"retry_policies", "defaults", "limits", "steps", "on_failure", "on_cancel", "on_timeout",
@@ -258,7 +290,7 @@ func (c *compiler) tasks(n *node) {
 		c.def.Tasks[m.key] = contract
 		c.nameText(m.node, m.at, m.key, "a task", taskName)
 		if reservedTask(m.key) {
-			c.faultAtKey(n, m.key, CodeReservedTask, fmt.Sprintf("the task name %s is kept for the engine", m.key),
+			c.faultAtMember(m, CodeReservedTask, fmt.Sprintf("the task name %s is kept for the engine", m.key),
 				"http.request and its like are used without a declaration; other names must not start with orbit. or perigee.")
 		}
 		if !c.isObject(m.node, "the contract of a task") {
@@ -268,7 +300,7 @@ func (c *compiler) tasks(n *node) {
 		if v := m.node.get("version"); v != nil {
 			contract.Version = c.version(v, "the version of task "+m.key)
 		} else {
-			c.faultAtKey(n, m.key, CodeMissingKey, fmt.Sprintf("task %s has no version", m.key), `write { version: "1.0.0" }`)
+			c.faultAtMember(m, CodeMissingKey, fmt.Sprintf("task %s has no version", m.key), `write { version: "1.0.0" }`)
 		}
 		if v := m.node.get("language"); v != nil {
 			contract.Language = strings.ToLower(c.name(v, "a language", languageName))

@@ -55,8 +55,8 @@ func (c *compiler) template(n *node, u use) *expr.Program {
 // program that cannot be used.
 func (c *compiler) problems(n *node, u use, program *expr.Program, problems []expr.Problem) *expr.Program {
 	for _, p := range problems {
-		at := n.find(n.path + p.Path)
-		c.add(SeverityError, p.Code, c.locate(at, p.Offset), at.path, u.what+": "+p.Message, p.Hint)
+		text, at := c.inside(n, p.Path, p.Offset)
+		c.add(SeverityError, p.Code, at, text.path, u.what+": "+p.Message, p.Hint)
 	}
 	if len(problems) > 0 {
 		return nil

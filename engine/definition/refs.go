@@ -32,8 +32,8 @@ type reference struct {
 }
 
 func (r *reference) report(severity, code, message, hint string) {
-	n := r.node.find(r.node.path + r.At)
-	r.add(severity, code, r.locate(n, r.Offset), n.path, message, hint)
+	n, at := r.inside(r.node, r.At, r.Offset)
+	r.add(severity, code, at, n.path, message, hint)
 }
 
 func (r *reference) check() {
@@ -120,11 +120,11 @@ func (r *reference) checkStep() {
 	id := r.Path[0].Name
 	target := r.target(id)
 	if target == nil {
-		ids := sortedKeys(r.main.byID)
+		seen := []map[string]*stepInfo{r.main.byID}
 		if r.list != nil && r.list != r.main {
-			ids = append(ids, sortedKeys(r.list.byID)...)
+			seen = append(seen, r.list.byID)
 		}
-		r.report(SeverityError, CodeUnknownStep, fmt.Sprintf("%s: there is no step %s", r.what, shown(id)), didYouMean(id, ids))
+		r.report(SeverityError, CodeUnknownStep, fmt.Sprintf("%s: there is no step %s", r.what, shown(id)), near(r.compiler, id, seen...))
 		return
 	}
 	if len(r.Path) > 2 && r.Path[1].Name == "output" {
@@ -180,7 +180,8 @@ func (r *reference) mayBeNull(target *stepInfo) string {
 }
 
 // runsBefore reports whether the step that the expression belongs to starts
-// after target is resolved.
+// after target is resolved. It only serves a warning, and gives up (with true)
+// where the way is long.
 func (r *reference) runsBefore(target *stepInfo) bool {
 	if r.owner == nil || r.owner.list != target.list {
 		return false
@@ -188,11 +189,12 @@ func (r *reference) runsBefore(target *stepInfo) bool {
 	steps := r.owner.list.steps
 	seen := make([]bool, len(steps))
 	open := []int{r.owner.Index}
-	for len(open) > 0 {
+	const most = 10_000
+	for visited := 0; len(open) > 0; {
 		last := open[len(open)-1]
 		open = open[:len(open)-1]
 		for _, p := range steps[last].Predecessors {
-			if p == target.Index {
+			if visited++; p == target.Index || visited > most {
 				return true
 			}
 			if !seen[p] {

@@ -55,6 +55,36 @@ func TestParse_WarnsOfWhatMayBeMissing(t *testing.T) {
 	})
 }
 
+func TestParse_WarnsOfWhatTheContractWillRefuse(t *testing.T) {
+	text := `name: a
+version: "1.0.0"
+timeout: 1h
+defaults: { queue_timeout: 1h }
+tasks: { t.a: { version: "1.0.0", input: { properties: { x: {}, y: {}, z: { default: 1 } }, required: [x, y, z] } } }
+steps:
+  - { id: a, task: t.a, with: { x: 1, yy: 2 } }
+  - { id: b, task: t.a, with: "${input}" }
+  - { id: c, task: t.a }
+`
+	d, faults := Parse([]byte(text), YAML)
+	if d == nil {
+		t.Fatal(faults)
+	}
+	var got []string
+	for _, f := range faults {
+		got = append(got, f.Error())
+	}
+	want := []string{
+		`7:31: warning: task t.a requires "y" in its input, and with does not give it`,
+		`7:39: warning: the input of task t.a lists no "yy" (did you mean y?)`,
+		`9:20: warning: task t.a requires "x" in its input, and with does not give it`,
+		`9:20: warning: task t.a requires "y" in its input, and with does not give it`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestParse_WarnsOfTextThatMayBeMeantOtherwise(t *testing.T) {
 	runSnippets(t, SeverityWarning, []snippetTest{
 		{"comment right behind text", "steps:\n  - id: a\n    fail:\n      code: X\n      message: order #5 of ${input.n}\n", []string{"comment_cuts 5:22"}},

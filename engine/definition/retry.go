@@ -70,7 +70,7 @@ func (c *compiler) retry(n *node) Retry {
 	policy, known := c.policies[text]
 	if !known {
 		if ok {
-			c.fault(n, CodeUnknownName, fmt.Sprintf("no retry policy %s is declared", shown(text)), orDeclare(didYouMean(text, append(sortedKeys(c.policies), "none")), "retry_policies"))
+			c.fault(n, CodeUnknownName, fmt.Sprintf("no retry policy %s is declared", shown(text)), orDeclare(near(c, text, c.policies, map[string]Retry{"none": {}}), "retry_policies"))
 		}
 		return defaultRetry()
 	}

@@ -152,17 +152,17 @@ func (c *compiler) groupKeys(n *node, kind string) {
 		switch {
 		case m.key == kind || slices.Contains(groupKeys, m.key):
 		case m.key == "for" || m.key == "max_parallel":
-			c.faultAtKey(n, m.key, CodeNotInRelease, m.key+" over a group of steps is not in this release", "put `for` on a task, workflow or compute; a child workflow holds several steps")
+			c.faultAtMember(m, CodeNotInRelease, m.key+" over a group of steps is not in this release", "put `for` on a task, workflow or compute; a child workflow holds several steps")
 		case m.key == "catch":
-			c.faultAtKey(n, m.key, CodeNotInRelease, "catch on a group is not in this release", "put `catch` on the steps in it")
+			c.faultAtMember(m, CodeNotInRelease, "catch on a group is not in this release", "put `catch` on the steps in it")
 		case slices.Contains(reservedKeys, m.key):
-			c.faultAtKey(n, m.key, CodeNotInRelease, m.key+" is not in this release", "")
+			c.faultAtMember(m, CodeNotInRelease, m.key+" is not in this release", "")
 		case slices.Contains(groupActions, m.key) || slices.Contains(stepActions, m.key):
-			c.faultAtKey(n, m.key, CodeTwoActions, fmt.Sprintf("this entry has both %s and %s", kind, m.key), "make two entries of it")
+			c.faultAtMember(m, CodeTwoActions, fmt.Sprintf("this entry has both %s and %s", kind, m.key), "make two entries of it")
 		case slices.Contains(allStepKeys, m.key):
-			c.faultAtKey(n, m.key, CodeNotAllowed, fmt.Sprintf("%s does not go with %s: a group takes only when and description", m.key, kind), "put it on the steps in the group")
+			c.faultAtMember(m, CodeNotAllowed, fmt.Sprintf("%s does not go with %s: a group takes only when and description", m.key, kind), "put it on the steps in the group")
 		default:
-			c.faultAtKey(n, m.key, CodeUnknownKey, fmt.Sprintf("a group of steps has no key %s", shown(m.key)), didYouMean(m.key, append([]string{kind}, groupKeys...)))
+			c.faultAtMember(m, CodeUnknownKey, fmt.Sprintf("a group of steps has no key %s", shown(m.key)), didYouMean(m.key, append([]string{kind}, groupKeys...)))
 		}
 	}
 }
@@ -263,14 +263,14 @@ func (c *compiler) stepKeys(s *stepInfo) {
 		key := m.key
 		switch {
 		case handler && slices.Contains(notInHandlers, key):
-			c.faultAtKey(s.node, key, CodeNotAllowed, key+" does not go with a step of a handler", "")
+			c.faultAtMember(m, CodeNotAllowed, key+" does not go with a step of a handler", "")
 		case slices.Contains(allowed, key) || slices.Contains(stepActions, key):
 		case slices.Contains(reservedKeys, key):
-			c.faultAtKey(s.node, key, CodeNotInRelease, key+" is not in this release", "")
+			c.faultAtMember(m, CodeNotInRelease, key+" is not in this release", "")
 		case slices.Contains(allStepKeys, key):
-			c.faultAtKey(s.node, key, CodeNotAllowed, fmt.Sprintf("%s does not go with %s", key, s.action), keysHint(s.action))
+			c.faultAtMember(m, CodeNotAllowed, fmt.Sprintf("%s does not go with %s", key, s.action), keysHint(s.action))
 		default:
-			c.faultAtKey(s.node, key, CodeUnknownKey, fmt.Sprintf("a step has no key %s", shown(key)), didYouMean(key, allowed))
+			c.faultAtMember(m, CodeUnknownKey, fmt.Sprintf("a step has no key %s", shown(key)), didYouMean(key, allowed))
 		}
 	}
 	if s.node.get("max_parallel") != nil && s.node.get("for") == nil {

@@ -57,7 +57,7 @@ func (c *compiler) branchWhen(list *stepList, branch *node, last bool, around []
 				if slices.Contains(allStepKeys, m.key) {
 					code, hint = CodeNotAllowed, "put it on the steps of the branch"
 				}
-				c.faultAtKey(branch, m.key, code, fmt.Sprintf("a branch of a switch has no key %s", shown(m.key)), hint)
+				c.faultAtMember(m, code, fmt.Sprintf("a branch of a switch has no key %s", shown(m.key)), hint)
 			}
 		}
 	}

@@ -86,9 +86,9 @@ func (c *compiler) knownKeys(n *node, what string, known []string) {
 		switch {
 		case slices.Contains(known, m.key):
 		case slices.Contains(reservedKeys, m.key):
-			c.faultAtKey(n, m.key, CodeNotInRelease, m.key+" is not in this release", "")
+			c.faultAtMember(m, CodeNotInRelease, m.key+" is not in this release", "")
 		default:
-			c.faultAtKey(n, m.key, CodeUnknownKey, fmt.Sprintf("%s has no key %s", what, shown(m.key)), didYouMean(m.key, known))
+			c.faultAtMember(m, CodeUnknownKey, fmt.Sprintf("%s has no key %s", what, shown(m.key)), didYouMean(m.key, known))
 		}
 	}
 }
@@ -262,7 +262,8 @@ func (c *compiler) schema(n *node, what string) *schema.Schema {
 	c.literalSchema(n, what)
 	compiled, problems := schema.Compile(n.value())
 	for _, p := range problems {
-		c.fault(n.find(n.path+p.Path), CodeBadSchema, what+": "+p.Message, p.Hint)
+		part, _ := c.inside(n, p.Path, 0)
+		c.add(SeverityError, CodeBadSchema, part.at, part.path, what+": "+p.Message, p.Hint)
 	}
 	return compiled
 }

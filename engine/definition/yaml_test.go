@@ -187,7 +187,7 @@ func TestYAML_HostileTextsEndSoon(t *testing.T) {
 	for _, part := range []string{
 		"&a ", "*a ", "!a ", "? ", ": ", "- ", "a: ", "\"", "%", "{", "]", "\t", " \t", "a\n", "\n ", "- - -\n", "{a: ", "!a - ", "! - ", "<<: ", "...\n", "\"\\u0041", "a: |\n ", "`", "[] ",
 	} {
-		many := strings.Repeat(part, (maxYAMLBytes-10)/len(part))
+		many := strings.Repeat(part, maxYAMLBytes/2/len(part))
 		Parse([]byte(many), YAML)
 		Parse([]byte("a: \""+many+"\""), YAML)
 	}
