@@ -6,7 +6,7 @@ import "perigee/engine/definition"
 // a switch.
 type Limits struct {
 	MaxFanOut        int    // elements of one `for`
-	MaxHistoryEvents uint64 // events of one execution, winding down not counted
+	MaxHistoryEvents uint64 // events of one execution; winding down goes on past it
 	MaxPayloadBytes  int    // of a task's input, a result, a signal, a computed value
 	MaxJoinBytes     int    // of a fan-out's items, and of its joined outputs
 	MaxRedeliveries  int    // counted losses of one attempt before WORKER_LOST

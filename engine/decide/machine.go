@@ -51,7 +51,8 @@ type Machine struct {
 	now     int64
 	records []history.Record
 	touched []string
-	started int // units started by this call
+	before  int // of records, when Run began
+	started int // units started by Run
 	// Of this call: children to create, and ids that turned out to be taken.
 	starts []ChildStart
 	taken  map[string]bool
@@ -98,7 +99,8 @@ func (m *Machine) Clone() *Machine {
 	c.headMoments = m.headMoments.clone()
 	c.taskMoments = m.taskMoments.clone()
 	c.fans = maps.Clone(m.fans)
-	c.records, c.touched, c.starts, c.taken, c.started = nil, nil, nil, nil, 0
+	c.records, c.touched, c.starts, c.taken = nil, nil, nil, nil
+	c.before, c.started = 0, 0
 	return &c
 }
 

@@ -1,6 +1,8 @@
 package decide
 
 import (
+	"fmt"
+
 	"perigee/engine/exactjson"
 	"perigee/engine/history"
 )
@@ -11,6 +13,8 @@ import (
 // A moment is passed in the first round, and then only when all that the one
 // before it brought about is decided.
 func (m *Machine) Run() (more bool) {
+	// What commands brought in does not count, however much it is.
+	m.before, m.started = len(m.records), 0
 	atRest := true
 	for !m.state.Status.Terminal() {
 		before := len(m.records)
@@ -84,7 +88,7 @@ func (m *Machine) overLimit() bool {
 	}
 	m.emit(history.LimitExceeded{
 		Limit:   "max_history_events",
-		Message: failure("", "the execution reached %d history events", limit).Message,
+		Message: fmt.Sprintf("the execution reached %d history events", limit),
 	})
 	return true
 }
@@ -126,7 +130,7 @@ func (m *Machine) startSteps() {
 
 // full reports whether this call has started or decided as much as it may.
 func (m *Machine) full() bool {
-	return m.started >= maxStartsPerCall || len(m.records) >= maxEventsPerCall
+	return m.started >= maxStartsPerCall || len(m.records)-m.before >= maxEventsPerCall
 }
 
 func (m *Machine) predecessorsThrough(step int) bool {

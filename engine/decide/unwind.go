@@ -58,10 +58,10 @@ func (m *Machine) cancelOpen() {
 		return 1
 	})
 	for _, r := range refs {
-		if m.full() {
-			return
-		}
 		m.emit(history.StepCancelled{Step: m.key(r)})
+		if m.full() {
+			return // there may be more, and parents come after their elements
+		}
 	}
 	for _, r := range m.open.list(history.UnitRunning, phaseMain, len(m.main)) {
 		if _, busy := m.open.firstOf(history.UnitDispatched, r); !busy {
