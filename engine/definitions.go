@@ -32,6 +32,7 @@ func (e *Engine) RegisterDefinition(ctx context.Context, source []byte, format d
 		Hash:        d.Hash,
 		Canonical:   string(d.Canonical),
 		Children:    children,
+		Tasks:       contractVersions(d),
 		Extensions:  expr.Extensions(),
 		CreatedAtMS: e.nowMS(),
 	})
@@ -61,6 +62,15 @@ func (e *Engine) ValidateDefinition(ctx context.Context, source []byte, format d
 		return nil, err
 	}
 	return faults, nil
+}
+
+// contractVersions are the tasks that a definition's workers must offer.
+func contractVersions(d *definition.Definition) map[string]string {
+	tasks := make(map[string]string, len(d.Tasks))
+	for name, c := range d.Tasks {
+		tasks[name] = c.Version
+	}
+	return tasks
 }
 
 func faultsMessage(faults []definition.Fault) string {

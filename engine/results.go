@@ -131,6 +131,10 @@ func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) e
 	var got []Assignment
 	j := &job{apply: func(m *decide.Machine, _ *store.Loaded) error {
 		for _, r := range group {
+			if !issuedTo(m, r.token) {
+				*r.ack = Ack{Token: r.ack.Token, Reason: decide.UnknownToken}
+				continue
+			}
 			ack := m.Result(r.token.unit, r.token.hash(), r.result)
 			r.ack.Accepted, r.ack.Reason = ack.Accepted, ack.Reason
 		}
@@ -154,6 +158,14 @@ func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) e
 		wish.got = append(wish.got, got...)
 	}
 	return err
+}
+
+// issuedTo reports whether the attempt under way, if it is the token's, is with
+// the worker that the token names: nobody may put another name in front of a
+// secret.
+func issuedTo(m *decide.Machine, t taskToken) bool {
+	u := m.State().Unit(t.unit)
+	return u == nil || u.Token == nil || *u.Token != t.hash() || u.WorkerID == nil || *u.WorkerID == t.worker
 }
 
 // dispatchNext hands what this very decision made ready to the worker whose

@@ -96,6 +96,7 @@ func (e *Engine) contractWarnings(ctx context.Context, contracts []store.Contrac
 	return warnings, nil
 }
 
+// contractsInUse are the versions of each task that registered workflows use.
 func (e *Engine) contractsInUse(ctx context.Context) (map[string][]string, error) {
 	rows, err := e.store.Definitions(ctx, "")
 	if err != nil {
@@ -103,19 +104,14 @@ func (e *Engine) contractsInUse(ctx context.Context) (map[string][]string, error
 	}
 	used := map[string][]string{}
 	for _, row := range rows {
-		if row.Retired {
-			continue
-		}
-		p, err := e.program(ctx, row.Hash)
-		if err != nil {
-			return nil, fromStore(err, "definition")
-		}
-		for name, c := range p.Definition.Tasks {
-			if !slices.Contains(used[name], c.Version) {
-				used[name] = append(used[name], c.Version)
-				slices.Sort(used[name])
+		for name, version := range row.Tasks {
+			if !row.Retired && !slices.Contains(used[name], version) {
+				used[name] = append(used[name], version)
 			}
 		}
+	}
+	for _, versions := range used {
+		slices.Sort(versions)
 	}
 	return used, nil
 }

@@ -7,6 +7,7 @@ type Definition struct {
 	Hash        string
 	Canonical   string            // JSON text
 	Children    map[string]string // "name@version" of each child -> hash it is pinned to
+	Tasks       map[string]string // contract version of each task that workers must offer
 	Extensions  string            // versions of the expression language's parts
 	Retired     bool
 	CreatedAtMS int64

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -10,15 +11,17 @@ import (
 	"perigee/store"
 )
 
-const definitionColumns = `name, version, hash, canonical, children, extensions, retired, created_at`
+const definitionColumns = `name, version, hash, canonical, children, tasks, extensions, retired, created_at`
 
 // scanDefinition reads definitionColumns.
 func scanDefinition(rows pgx.Rows) (store.Definition, error) {
 	var d store.Definition
-	var children string
-	err := rows.Scan(&d.Name, &d.Version, &d.Hash, &d.Canonical, &children, &d.Extensions, &d.Retired, &d.CreatedAtMS)
+	var children, tasks string
+	err := rows.Scan(&d.Name, &d.Version, &d.Hash, &d.Canonical, &children, &tasks, &d.Extensions, &d.Retired, &d.CreatedAtMS)
 	if err == nil {
-		err = fromJSON("children of a definition", children, &d.Children)
+		err = errors.Join(
+			fromJSON("children of a definition", children, &d.Children),
+			fromJSON("tasks of a definition", tasks, &d.Tasks))
 	}
 	return d, err
 }
@@ -38,7 +41,7 @@ func fromJSON(what, text string, into any) error {
 
 const putDefinitionSQL = `
 INSERT INTO definitions (` + definitionColumns + `)
-SELECT $2, $3, $4, $5, $6, $7, $8, ` + nowSQL + `
+SELECT $2, $3, $4, $5, $6, $7, $8, $9, ` + nowSQL + `
 ON CONFLICT DO NOTHING`
 
 const definitionByNameSQL = `
@@ -53,9 +56,13 @@ func (s *Store) PutDefinition(ctx context.Context, d store.Definition) (stored s
 	if err != nil {
 		return store.Definition{}, false, wrap("put definition", err)
 	}
+	tasks, err := toJSON(d.Tasks)
+	if err != nil {
+		return store.Definition{}, false, wrap("put definition", err)
+	}
 	err = s.write(ctx, "put definition", func(sc *script) {
 		stored, created = store.Definition{}, false
-		sc.add(putDefinitionSQL, nil, d.CreatedAtMS, d.Name, d.Version, d.Hash, d.Canonical, children, d.Extensions, d.Retired).
+		sc.add(putDefinitionSQL, nil, d.CreatedAtMS, d.Name, d.Version, d.Hash, d.Canonical, children, tasks, d.Extensions, d.Retired).
 			done = func(n int64) { created = n == 1 }
 		sc.add(definitionByNameSQL, func(rows pgx.Rows) (err error) {
 			stored, err = scanDefinition(rows)
@@ -97,7 +104,7 @@ func first[T any](found []T, err error, what string) (T, error) {
 }
 
 const definitionsSQL = `
-SELECT name, version, hash, '', children, extensions, retired, created_at
+SELECT name, version, hash, '', children, tasks, extensions, retired, created_at
 FROM definitions
 WHERE $1::text = '' OR name = $1::text
 ORDER BY name, created_at, version`

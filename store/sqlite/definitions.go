@@ -4,20 +4,23 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"perigee/store"
 )
 
-const definitionColumns = `name, version, hash, canonical, children, extensions, retired, created_at`
+const definitionColumns = `name, version, hash, canonical, children, tasks, extensions, retired, created_at`
 
 // scanDefinition reads definitionColumns.
 func scanDefinition(rows *sql.Rows) (store.Definition, error) {
 	var d store.Definition
-	var children string
-	err := rows.Scan(&d.Name, &d.Version, &d.Hash, &d.Canonical, &children, &d.Extensions, &d.Retired, &d.CreatedAtMS)
+	var children, tasks string
+	err := rows.Scan(&d.Name, &d.Version, &d.Hash, &d.Canonical, &children, &tasks, &d.Extensions, &d.Retired, &d.CreatedAtMS)
 	if err == nil {
-		err = fromJSON("children of a definition", children, &d.Children)
+		err = errors.Join(
+			fromJSON("children of a definition", children, &d.Children),
+			fromJSON("tasks of a definition", tasks, &d.Tasks))
 	}
 	return d, err
 }
@@ -37,7 +40,7 @@ func fromJSON(what, text string, into any) error {
 
 const putDefinitionSQL = `
 INSERT INTO definitions (` + definitionColumns + `)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (name, version) DO NOTHING`
 
 const definitionByNameSQL = `
@@ -54,8 +57,12 @@ func (s *Store) PutDefinition(ctx context.Context, d store.Definition) (stored s
 	if err != nil {
 		return store.Definition{}, false, wrap("put definition", err)
 	}
+	tasks, err := toJSON(d.Tasks)
+	if err != nil {
+		return store.Definition{}, false, wrap("put definition", err)
+	}
 	err = s.write(ctx, "put definition", func(c *conn) error {
-		n, err := c.exec(putDefinitionSQL, d.Name, d.Version, d.Hash, d.Canonical, children, d.Extensions, d.Retired, d.CreatedAtMS)
+		n, err := c.exec(putDefinitionSQL, d.Name, d.Version, d.Hash, d.Canonical, children, tasks, d.Extensions, d.Retired, d.CreatedAtMS)
 		if err != nil {
 			return err
 		}
@@ -106,7 +113,7 @@ func first[T any](found []T, err error, what string) (T, error) {
 }
 
 const definitionsSQL = `
-SELECT name, version, hash, '', children, extensions, retired, created_at
+SELECT name, version, hash, '', children, tasks, extensions, retired, created_at
 FROM definitions
 WHERE ?1 = '' OR name = ?1
 ORDER BY name, created_at, version`

@@ -10,7 +10,7 @@ import (
 func newDefinition(name, version string, createdAt int64) store.Definition {
 	return store.Definition{
 		Name: name, Version: version, Hash: "hash of " + name + "@" + version, Canonical: `{"name":"` + name + `"}`,
-		Children: map[string]string{"sub@1": "h1"}, Extensions: "cel/1", CreatedAtMS: createdAt,
+		Children: map[string]string{"sub@1": "h1"}, Tasks: map[string]string{"a.task": "1.0.0"}, Extensions: "cel/1", CreatedAtMS: createdAt,
 	}
 }
 

@@ -7,6 +7,7 @@ CREATE TABLE IF NOT EXISTS definitions (
     hash       text    COLLATE "C" NOT NULL UNIQUE,
     canonical  text    NOT NULL,
     children   text    NOT NULL,
+    tasks      text    NOT NULL,
     extensions text    NOT NULL,
     retired    boolean NOT NULL DEFAULT FALSE,
     created_at bigint  NOT NULL,

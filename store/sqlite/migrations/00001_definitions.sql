@@ -7,6 +7,7 @@ CREATE TABLE IF NOT EXISTS definitions (
     hash       TEXT    NOT NULL UNIQUE,
     canonical  TEXT    NOT NULL,
     children   TEXT    NOT NULL,
+    tasks      TEXT    NOT NULL,
     extensions TEXT    NOT NULL,
     retired    INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
