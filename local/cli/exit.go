@@ -106,7 +106,7 @@ func (a *app) finish(ctx context.Context, err error) int {
 	}
 	var e *exit
 	if !errors.As(err, &e) {
-		e = &exit{exitUsage, fmt.Errorf("%w; see `perigee --help`", err)}
+		e = &exit{exitUsage, fmt.Errorf("%s; see `perigee --help`", onOneLine(err.Error()))}
 	}
 	if e.err == nil {
 		return e.code
@@ -116,6 +116,16 @@ func (a *app) finish(ctx context.Context, err error) int {
 	}
 	a.tell(e.err)
 	return e.code
+}
+
+// onOneLine takes the lines in which cobra suggests commands together.
+func onOneLine(text string) string {
+	said, suggested, _ := strings.Cut(text, "Did you mean this?")
+	said = strings.TrimSpace(said)
+	if words := strings.Fields(suggested); len(words) > 0 {
+		said += ": did you mean " + strings.Join(words, " or ") + "?"
+	}
+	return said
 }
 
 // tell writes an error: lines for people, an object for machines.

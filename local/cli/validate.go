@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"perigee/engine/definition"
@@ -68,7 +70,7 @@ func needArgs(n int, message string) cobra.PositionalArgs {
 func argsBetween(n, m int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n || len(args) > m {
-			return usage("expected `%s`, got %s; see `%s --help`", cmd.UseLine(), plural(len(args), "argument"), cmd.CommandPath())
+			return usage("expected `%s`, got %s; see `%s --help`", strings.TrimSuffix(cmd.UseLine(), " [flags]"), plural(len(args), "argument"), cmd.CommandPath())
 		}
 		return nil
 	}
