@@ -153,7 +153,7 @@ func (w words) dispatched(s *Step, u *history.Unit) string {
 		b.WriteString(", handed out again")
 	}
 	if u.DeadlineMS != nil {
-		fmt.Fprintf(&b, ", until %s at most", w.until(*u.DeadlineMS))
+		fmt.Fprintf(&b, ", deadline %s", w.until(*u.DeadlineMS))
 	}
 	if w.e.State.Abort != nil && !isUndo(s.Key) && !isHandler(s.Key) {
 		b.WriteString("; asked to stop")
@@ -169,8 +169,7 @@ func (w words) retry(s *Step, u *history.Unit) string {
 	if n := len(s.Attempts); n > 0 {
 		next = s.Attempts[n-1].Number + 1
 	}
-	line := fmt.Sprintf("attempt %d at %s", next, w.until(number(u.WakeAtMS)))
-	return line
+	return fmt.Sprintf("attempt %d at %s", next, w.until(number(u.WakeAtMS)))
 }
 
 func (w words) waiting(s *Step, u *history.Unit) string {

@@ -157,7 +157,7 @@ func (t *writer) step(table *console.Table, s *Step, indent string) {
 	style := StatusStyle(status.String())
 	table.Cells(
 		console.Cell{Text: mark(status), Style: style},
-		console.Cell{Text: indent + strings.TrimPrefix(s.Key, undoPrefix)},
+		console.Cell{Text: indent + shortKey(s.Key)},
 		console.Cell{Text: word, Style: style},
 		console.Cell{Text: t.took(s), Style: console.Dim},
 		console.Cell{Text: t.about(s)},
@@ -167,6 +167,14 @@ func (t *writer) step(table *console.Table, s *Step, indent string) {
 			console.Cell{Text: t.attemptTook(a), Style: console.Dim}, console.Cell{Text: attemptText(a), Style: console.Dim})
 	}
 	t.elements(table, s, indent+"  ")
+}
+
+// shortKey is a key without what the title of its section says.
+func shortKey(key string) string {
+	if isHandler(key) {
+		_, key, _ = strings.Cut(key, ":")
+	}
+	return strings.TrimPrefix(key, undoPrefix)
 }
 
 func mark(s history.UnitStatus) string {
@@ -325,12 +333,12 @@ func attemptText(a Attempt) string {
 		who = "no worker"
 	}
 	switch {
+	case a.Late:
+		return who + ", after it had been given up"
 	case a.Error != nil:
 		return who + ": " + failure(a.Error)
 	case a.Reason != "":
 		return who + ": " + brief(a.Reason)
-	case a.Late:
-		return who + ", after it had been given up"
 	}
 	return who
 }
