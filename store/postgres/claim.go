@@ -49,8 +49,13 @@ func scanTask(rows pgx.Rows, others ...any) (store.Task, error) {
 const builtin = "builtin:"
 
 // How many ready tasks a claim looks at: enough that some of their heads are
-// free, few enough that an empty poll stays cheap.
-const candidates = 64
+// free, few enough that an empty poll stays cheap. Where all of them are busy,
+// as those of one wide fan-out are, it looks once more, further, but not past
+// ten thousand: what is behind them has to wait for its turn anyway.
+const (
+	candidates = 64
+	further    = 1_024
+)
 
 // The claim is one statement. Its parts see one snapshot, run in no order, and
 // a row is changed by one of them only.
@@ -58,6 +63,7 @@ const candidates = 64
 //	$1 now  $2 session  $3 whether it is builtin  $4 worker  $5 claim key  $6 queues
 //	$7 secrets  $8 their hashes  $9 session's time-out
 //	$10, $11 worker and session as JSON strings  $12 executions to leave out
+//	$13 how far to look
 const (
 	claimLookSQL = `
 WITH clock AS MATERIALIZED (
@@ -79,12 +85,16 @@ WITH clock AS MATERIALIZED (
     SELECT r.key, r.execution_id, r.ready_at, r.ready_seq
     FROM unnest($6::text[]) AS q (queue)
     CROSS JOIN LATERAL (
-        SELECT t.key, t.execution_id, t.ready_at, t.ready_seq
-        FROM tasks t
-        WHERE t.queue = q.queue AND t.state = 0
-            AND (t.due_at IS NULL OR t.due_at > (SELECT now FROM clock))
-            AND t.execution_id <> ALL ($12::text[])
-        ORDER BY t.ready_at, t.ready_seq, t.key
+        SELECT f.key, f.execution_id, f.ready_at, f.ready_seq
+        FROM (
+            SELECT t.key, t.execution_id, t.ready_at, t.ready_seq
+            FROM tasks t
+            WHERE t.queue = q.queue AND t.state = 0 AND (t.due_at IS NULL OR t.due_at > (SELECT now FROM clock))
+            ORDER BY t.ready_at, t.ready_seq, t.key
+            LIMIT $13::bigint
+        ) f
+        WHERE f.execution_id <> ALL ($12::text[])
+        ORDER BY f.ready_at, f.ready_seq, f.key
         LIMIT 64
     ) r
     WHERE cardinality($7::text[]) > 0 AND EXISTS (SELECT 1 FROM me) AND NOT EXISTS (SELECT 1 FROM held)
@@ -95,7 +105,9 @@ WITH clock AS MATERIALIZED (
 	// The loop over the candidates keeps their order and ends with the last
 	// secret. For each one the head is locked, then the task under it; whoever
 	// holds one of them is passed by. A lock returns the row's newest version,
-	// which may be younger than the statement's snapshot.
+	// which may be younger than the statement's snapshot. The task names its head
+	// so that it comes second; not as a bare column, for which the planner might
+	// walk all tasks of the execution.
 	claimPickSQL = `, picked AS MATERIALIZED (
     SELECT r.key, r.execution_id, r.ready_at, r.ready_seq, h.last_seq, h.last_at, t.unit, t.attempt, t.timeout_ms
     FROM ready r
@@ -108,7 +120,7 @@ WITH clock AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT t.unit, t.attempt, t.timeout_ms
         FROM tasks t
-        WHERE t.key = r.key AND t.execution_id = h.id AND t.state = 0
+        WHERE t.key = r.key AND t.execution_id || '' = h.id AND t.state = 0
         FOR UPDATE SKIP LOCKED
     ) t
     LIMIT cardinality($7::text[])
@@ -126,12 +138,12 @@ WITH clock AS MATERIALIZED (
 )`
 
 	// Without locks the transaction fails where another claims the same row.
-	// When that happens again ($13 > 0) it takes some of the first few at random.
+	// When that happens again ($14 > 0) it takes some of the first few at random.
 	claimPickWithoutLocksSQL = `, few AS MATERIALIZED (
     SELECT key, execution_id, ready_at, ready_seq
     FROM ready
     ORDER BY ready_at, ready_seq, key
-    LIMIT cardinality($7::text[]) + $13::integer
+    LIMIT cardinality($7::text[]) + $14::integer
 ), picked AS MATERIALIZED (
     SELECT r.key, r.execution_id, r.ready_at, r.ready_seq, h.last_seq, h.last_at, t.unit, t.attempt, t.timeout_ms
     FROM (SELECT * FROM few ORDER BY random() LIMIT cardinality($7::text[])) r
@@ -181,7 +193,7 @@ WITH clock AS MATERIALIZED (
 ), due AS (
     -- A few of the most overdue rows name up to three executions.
     SELECT id AS execution_id, due_at
-    FROM (SELECT id, due_at FROM executions WHERE due_at <= (SELECT now FROM clock) AND finished_at IS NULL ORDER BY due_at, id LIMIT 16) e
+    FROM (SELECT id, due_at FROM executions WHERE due_at <= (SELECT now FROM clock) AND NOT COALESCE(finished_at > 0, FALSE) ORDER BY due_at, id LIMIT 16) e
     UNION ALL
     SELECT execution_id, due_at
     FROM (SELECT execution_id, due_at FROM tasks WHERE due_at <= (SELECT now FROM clock) AND state < 2 ORDER BY due_at, execution_id LIMIT 16) t
@@ -206,27 +218,20 @@ tasks.task_name, tasks.contract_version, tasks.workflow, tasks.workflow_version,
 tasks.session, tasks.worker_id, tasks.claim_key, tasks.secret, tasks.token_hash, tasks.dispatched_at, tasks.deadline_at, tasks.suspect_at, tasks.stop,
 tasks.reported_success, tasks.reported_payload, tasks.reported_retry_after, tasks.reported_at`
 
-// A claim that finds only busy heads looks again behind them: this often, since
-// the list of heads to leave out grows.
-const claimLooks = 4
-
 // Claim hands ready tasks to a worker session.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.Claimed, error) {
 	// A queue named twice must not give its tasks twice.
 	r.Queues = slices.Compact(slices.Sorted(slices.Values(r.Queues)))
-	var busy []string
-	for look := 1; ; look++ {
-		claimed, more, err := s.claim(ctx, &r, busy)
-		if err != nil || len(more) == 0 || look == claimLooks {
-			return claimed, err
-		}
-		busy = append(busy, more...)
+	claimed, busy, err := s.claim(ctx, &r, nil, candidates)
+	if err == nil && len(busy) > 0 {
+		claimed, _, err = s.claim(ctx, &r, busy, further)
 	}
+	return claimed, err
 }
 
 // claim runs the statement once. busy are the executions whose heads others
 // hold, where that is all that it found and there may be more behind them.
-func (s *Store) claim(ctx context.Context, r *store.ClaimRequest, leaveOut []string) (claimed store.Claimed, busy []string, err error) {
+func (s *Store) claim(ctx context.Context, r *store.ClaimRequest, leaveOut []string, depth int) (claimed store.Claimed, busy []string, err error) {
 	hashes := make([]string, len(r.Secrets))
 	for i, secret := range r.Secrets {
 		sum := sha256.Sum256([]byte(secret))
@@ -239,7 +244,7 @@ func (s *Store) claim(ctx context.Context, r *store.ClaimRequest, leaveOut []str
 		claimed, busy = store.Claimed{}, nil
 		sql, args := claimSQL, []any{
 			r.NowMS, r.Session, strings.HasPrefix(r.Session, builtin), r.WorkerID, r.ClaimKey, listOf(r.Queues),
-			listOf(r.Secrets), hashes, r.SessionTimeoutMS, worker, session, listOf(leaveOut),
+			listOf(r.Secrets), hashes, r.SessionTimeoutMS, worker, session, listOf(leaveOut), depth,
 		}
 		if s.noLocks {
 			sql, args = claimWithoutLocksSQL, append(args, spread(try))

@@ -9,13 +9,15 @@ import (
 )
 
 // A reported row's moment is when it has waited long enough. However much is
-// overdue, the earliest rows are enough for one list.
+// overdue, the earliest rows are enough for one list. That an execution is not
+// finished is said in a way for which there is no index, and which the planner
+// takes to be as likely as not: it might else read all of those and sort them.
 const dueSQL = `
 SELECT execution_id, min(moment)
 FROM (
     (SELECT id AS execution_id, due_at AS moment
     FROM executions
-    WHERE due_at <= $1 AND finished_at IS NULL
+    WHERE due_at <= $1 AND NOT COALESCE(finished_at > 0, FALSE)
     ORDER BY due_at, id
     LIMIT $3)
     UNION ALL
@@ -23,13 +25,13 @@ FROM (
     FROM tasks
     WHERE due_at <= $1 AND state < 2
     ORDER BY due_at, execution_id
-    LIMIT 10000)
+    LIMIT 250)
     UNION ALL
     (SELECT execution_id, reported_at + $2::bigint
     FROM tasks
     WHERE reported_at <= $1 - $2::bigint
     ORDER BY reported_at, execution_id
-    LIMIT 10000)
+    LIMIT 250)
 ) AS due
 GROUP BY execution_id
 ORDER BY min(moment), execution_id
@@ -38,7 +40,7 @@ LIMIT $3`
 // LEAST passes NULLs by.
 const outlookSQL = `
 SELECT COALESCE(LEAST(
-        (SELECT due_at FROM executions WHERE due_at > $1 AND finished_at IS NULL ORDER BY due_at LIMIT 1),
+        (SELECT due_at FROM executions WHERE due_at > $1 AND NOT COALESCE(finished_at > 0, FALSE) ORDER BY due_at LIMIT 1),
         (SELECT due_at FROM tasks WHERE due_at > $1 AND state < 2 ORDER BY due_at LIMIT 1),
         (SELECT reported_at FROM tasks WHERE reported_at > $1 - $2::bigint ORDER BY reported_at LIMIT 1) + $2::bigint,
         (SELECT created_at FROM outbox WHERE created_at > $1 - $2::bigint ORDER BY created_at LIMIT 1) + $2::bigint
