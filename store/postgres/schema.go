@@ -56,6 +56,9 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	if err == nil && !s.noLocks {
 		_, err = db.ExecContext(ctx, storageSQL)
 	}
+	if err != nil {
+		err = translateConnect(err)
+	}
 	return from, to, wrap("migrate", err)
 }
 
@@ -70,8 +73,8 @@ ALTER TABLE tasks SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, auto
 ALTER TABLE outbox SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 ALTER TABLE worker_sessions SET (fillfactor = 50)`
 
-// migrate runs goose. The schema's version comes before DML of any kind, and
-// DDL stays out of transactions, as DSQL needs it.
+// migrate runs goose, which keeps DDL out of transactions, as DSQL needs it, and
+// writes the version after it.
 func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
