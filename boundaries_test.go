@@ -72,6 +72,8 @@ var mayImport = []struct {
 	{"local/console", nil, "it writes, and knows nothing of what"},
 	{"local/view", []string{"engine/...", "local/console"}, "a view is made from a history and a definition alone"},
 	{"local/...", []string{"..."}, "the binary joins everything"},
+	{"blackbox/...", []string{"..."}, "it tests the binary from outside"},
+	{"blackbox", []string{"..."}, "it tests the binary from outside"},
 	{"bench/...", []string{"..."}, "it measures everything"},
 	{"bench", []string{"..."}, "it measures everything"},
 }
