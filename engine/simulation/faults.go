@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"perigee/store"
@@ -50,10 +51,12 @@ func (f *faultyStore) Commit(ctx context.Context, c store.Commit) error {
 }
 
 func (f *faultyStore) lost(err error) error {
-	if _, ok := err.(*store.LostError); ok {
+	var lost *store.LostError
+	var child *store.ChildExistsError
+	if errors.As(err, &lost) {
 		f.world.count("race: lost")
 	}
-	if _, ok := err.(*store.ChildExistsError); ok {
+	if errors.As(err, &child) {
 		f.world.count("race: child exists")
 	}
 	return err

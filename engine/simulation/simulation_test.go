@@ -75,7 +75,7 @@ func TestSimulation_InMemory(t *testing.T) {
 			t.Parallel()
 			var st store.Store
 			for d := lane; d < *definitions; d += lanes {
-				if d/lanes%100 == 0 {
+				if d/lanes%40 == 0 {
 					st = open(t, memory) // a store that does not grow for ever
 				}
 				for s := range *seeds {

@@ -136,14 +136,18 @@ func (w *World) httpRequest(context.Context, exactjson.Value) (exactjson.Value, 
 }
 
 func (w *World) register() error {
+	ctx, e := context.Background(), w.processes[0].engine
 	for _, source := range append(append([]string(nil), w.program.Children...), w.program.Source) {
-		d, faults := definition.Parse([]byte(source), definition.JSON)
-		if d == nil {
-			return fmt.Errorf("the generator made a wrong definition: %v\n%s", faults, source)
+		r, err := e.RegisterDefinition(ctx, []byte(source), definition.JSON)
+		if err != nil {
+			return fmt.Errorf("the generator made a wrong definition: %w\n%s", err, source)
 		}
-		w.defs[d.Hash] = d
-		if _, err := w.processes[0].engine.RegisterDefinition(context.Background(), []byte(source), definition.JSON); err != nil {
-			return fmt.Errorf("register: %w\n%s", err, source)
+		info, err := e.Definition(ctx, r.Name, r.Version)
+		if err != nil {
+			return err
+		}
+		if w.defs[r.Hash], err = definition.Load(info.Canonical); err != nil {
+			return err
 		}
 	}
 	return nil
