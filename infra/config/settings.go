@@ -49,33 +49,53 @@ type Settings struct {
 	TickMode  string
 	LogLevel  slog.Level
 	LogFormat string // LogText or LogJSON
+
+	// What follows is for functions alone; see LoadFunction.
+
+	// DatabaseSecret is a secret of Secrets Manager, "" for none.
+	DatabaseSecret string
+	// DatabaseIAM makes each connection with a token in place of a password.
+	DatabaseIAM bool
+	// DatabaseCA is a file of certificates, "" for the system's authorities.
+	DatabaseCA string
+	// AdminTokenSecret is a secret of Secrets Manager, "" for none.
+	AdminTokenSecret string
+	// MetricsNamespace is CloudWatch's name for the metrics' place.
+	MetricsNamespace string
+	// WakeupTarget, WakeupRole (ARNs) and WakeupSchedule (group/name) are for
+	// TickOnDemand.
+	WakeupTarget, WakeupRole, WakeupSchedule string
+	// Region is AWS_REGION, which Lambda sets.
+	Region string
 }
 
 // Source tells the text of a setting: from a flag by its name, or from the
 // environment by the name of a variable. False: it is not set there.
 type Source func(name string) (text string, set bool)
 
-// Load makes Settings of what flags and the environment say. Either may be nil.
+// Load makes Settings of a server of what flags and the environment say. Either may be nil.
 // A variable that is set to nothing counts as not set. The error holds every
 // fault, a line each.
 func Load(flags, environment Source) (Settings, error) {
-	var (
-		s      Settings
-		faults []error
-	)
-	for _, setting := range table {
-		text, from := setting.find(flags, environment)
-		if err := setting.set(&s, text); err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", from, err))
-		}
-	}
-	if len(faults) > 0 {
+	var s Settings
+	if faults := s.read(table, flags, environment); len(faults) > 0 {
 		return Settings{}, errors.Join(faults...)
 	}
 	if err := s.Engine.Validate(); err != nil {
 		return Settings{}, fmt.Errorf("settings: %w", err)
 	}
 	return s, nil
+}
+
+// read sets what a table lists and returns the faults.
+func (s *Settings) read(table []Setting, flags, environment Source) (faults []error) {
+	for _, setting := range table {
+		text, from := setting.find(flags, environment)
+		if err := setting.set(s, text); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", from, err))
+		}
+	}
+	return faults
 }
 
 // find gives the text that counts and says where it stood.

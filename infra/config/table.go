@@ -15,6 +15,12 @@ type Setting struct {
 	set     func(*Settings, string) error
 }
 
+// OnFunctions reports whether a setting is the functions' alone: it has a
+// variable and no flag.
+func (s Setting) OnFunctions() bool {
+	return slices.ContainsFunc(functionTable, func(f Setting) bool { return f.Name == s.Name })
+}
+
 // Flag is the setting's flag: --session-timeout.
 func (s Setting) Flag() string { return "--" + s.Name }
 
@@ -23,7 +29,7 @@ func (s Setting) Variable() string {
 	return "PERIGEE_" + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))
 }
 
-// table is every setting there is.
+// table is every setting of a server.
 var table = []Setting{
 	{"listen", "127.0.0.1:7474", "address to listen on; port 0 takes a free one",
 		text(func(s *Settings) *string { return &s.Listen })},
@@ -67,7 +73,27 @@ var table = []Setting{
 		choice(func(s *Settings) *string { return &s.LogFormat }, LogText, LogJSON)},
 }
 
-// Table lists all settings in the order of the documentation.
+// functionTable is what functions on AWS have beside it.
+var functionTable = []Setting{
+	{"database-secret", "", "secret of Secrets Manager with the database's username and password, by name or ARN",
+		optional(func(s *Settings) *string { return &s.DatabaseSecret })},
+	{"database-iam", "false", "connect with a token of IAM in place of a password",
+		boolean(func(s *Settings) *bool { return &s.DatabaseIAM })},
+	{"database-ca", "", "authorities that the database's certificate is checked against: a file of PEM beside the function; without it the system's",
+		optional(func(s *Settings) *string { return &s.DatabaseCA })},
+	{"admin-token-secret", "", "secret of Secrets Manager with the first admin token, which the migrate function stores",
+		optional(func(s *Settings) *string { return &s.AdminTokenSecret })},
+	{"metrics-namespace", "Perigee", "namespace of the CloudWatch metrics that are written into the log",
+		optional(func(s *Settings) *string { return &s.MetricsNamespace })},
+	{"wakeup-target", "", "ARN of the tick function, in tick mode on-demand",
+		optional(func(s *Settings) *string { return &s.WakeupTarget })},
+	{"wakeup-role", "", "ARN of the role by which EventBridge Scheduler calls the tick function, in tick mode on-demand",
+		optional(func(s *Settings) *string { return &s.WakeupRole })},
+	{"wakeup-schedule", "default/perigee-wakeup", "group/name of the schedule that is set to the next wake-up, in tick mode on-demand",
+		text(func(s *Settings) *string { return &s.WakeupSchedule })},
+}
+
+// Table lists the settings of a server in the order of the documentation.
 func Table() []Setting { return slices.Clone(table) }
 
 // Find is the setting of a name. It panics where there is none: names are
@@ -85,12 +111,15 @@ func Find(name string) Setting {
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString("| flag | variable | default | meaning |\n|---|---|---|---|\n")
-	for _, s := range table {
-		shown := ""
+	for _, s := range slices.Concat(table, functionTable) {
+		flag, shown := "`"+s.Flag()+"`", ""
+		if s.OnFunctions() {
+			flag = "functions only"
+		}
 		if s.Default != "" {
 			shown = "`" + s.Default + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Flag(), s.Variable(), shown, s.Meaning)
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s |\n", flag, s.Variable(), shown, s.Meaning)
 	}
 	return b.String()
 }

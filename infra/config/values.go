@@ -24,6 +24,14 @@ func text(field func(*Settings) *string) func(*Settings, string) error {
 	}
 }
 
+// optional is a text that may be empty.
+func optional(field func(*Settings) *string) func(*Settings, string) error {
+	return func(s *Settings, text string) error {
+		*field(s) = text
+		return nil
+	}
+}
+
 // duration is written as in definitions: 500ms, 30s, 1h30m, 7d, P1DT2H.
 func duration(field func(*Settings) *time.Duration) func(*Settings, string) error {
 	return func(s *Settings, text string) error {

@@ -1,0 +1,109 @@
+package config_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"perigee/infra/config"
+)
+
+// function is a function's least environment, changed by the test.
+func function(change map[string]string) config.Source {
+	m := map[string]string{"PERIGEE_DATABASE": "postgres://perigee@db.internal/perigee", "AWS_REGION": "eu-central-1"}
+	for name, text := range change {
+		m[name] = text
+	}
+	return from(m)
+}
+
+func TestLoadFunction_HasDefaultsOfItsOwn(t *testing.T) {
+	got, err := config.LoadFunction(function(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.DatabaseConnections != 1 || got.LogFormat != config.LogJSON || got.LogLevel != slog.LevelInfo ||
+		got.TickMode != config.TickPrecise || got.Region != "eu-central-1" || got.MetricsNamespace != "Perigee" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestLoadFunction_ChecksTheDatabasesCertificate(t *testing.T) {
+	for given, want := range map[string]string{
+		"postgres://perigee@db.internal/perigee":                    "postgres://perigee@db.internal/perigee?sslmode=verify-full",
+		"postgres://perigee@db.internal/perigee?sslmode=require":    "postgres://perigee@db.internal/perigee?sslmode=require",
+		"postgres://perigee@127.0.0.1:5433/perigee":                 "postgres://perigee@127.0.0.1:5433/perigee",
+		"postgres://perigee:a%40b@db.internal/perigee?user=x&a=b+c": "postgres://perigee:a%40b@db.internal/perigee?a=b+c&sslmode=verify-full&user=x",
+	} {
+		got, err := config.LoadFunction(function(map[string]string{"PERIGEE_DATABASE": given}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got.Database); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
+func TestLoadFunction_TellsAllFaultsWithTheirPlaces(t *testing.T) {
+	_, err := config.LoadFunction(from(map[string]string{
+		"PERIGEE_SESSION_TIMEOUT": "5", "PERIGEE_DATABASE_SECRET": "db", "PERIGEE_DATABASE_IAM": "true",
+		"PERIGEE_TICK_MODE": "on-demand", "PERIGEE_WAKEUP_TARGET": "tick", "PERIGEE_WAKEUP_SCHEDULE": "wakeup",
+	}))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	want := []string{
+		`PERIGEE_SESSION_TIMEOUT: duration "5" has a number without a unit; write it like 500ms, 30s, 1h30m, 1.5h, 7d or P1DT2H`,
+		`PERIGEE_DATABASE: expected postgres://user@host:5432/database, got nothing`,
+		`PERIGEE_DATABASE_SECRET and PERIGEE_DATABASE_IAM are both set: the password comes from one of them`,
+		`AWS_REGION: expected a region such as us-east-1, got nothing; Lambda sets it`,
+		`PERIGEE_WAKEUP_TARGET: tick mode on-demand needs the ARN of the tick function, got "tick"`,
+		`PERIGEE_WAKEUP_ROLE: tick mode on-demand needs the ARN of a role for EventBridge Scheduler, got ""`,
+		`PERIGEE_WAKEUP_SCHEDULE: expected group/name, got "wakeup"`,
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestLoadFunction_EachVariableIsChecked(t *testing.T) {
+	for variable, texts := range map[string][]string{
+		"PERIGEE_DATABASE":             {"perigee.db", "mysql://h/d", "postgres:///d", "postgres://u:p%zz@h/d", "postgres://u:secret@h:port/d"},
+		"PERIGEE_DATABASE_MODE":        {"session"},
+		"PERIGEE_DATABASE_CONNECTIONS": {"0", "many"},
+		"PERIGEE_DATABASE_IAM":         {"yes"},
+		"PERIGEE_SESSION_TIMEOUT":      {"0s", "soon"},
+		"PERIGEE_HEARTBEAT_INTERVAL":   {"31s"},
+		"PERIGEE_MAX_PAYLOAD_BYTES":    {"1MB"},
+		"PERIGEE_TICK_MODE":            {"hourly", "on-demand"},
+		"PERIGEE_LOG_LEVEL":            {"loud"},
+		"PERIGEE_LOG_FORMAT":           {"xml"},
+	} {
+		for _, text := range texts {
+			_, err := config.LoadFunction(function(map[string]string{variable: text}))
+			if err == nil {
+				t.Errorf("%s=%s: no error", variable, text)
+				continue
+			}
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("%s: the fault shows a password: %v", variable, err)
+			}
+		}
+	}
+}
+
+func TestLoadFunction_ATokenOfIAMGoesToAVerifiedServerOnly(t *testing.T) {
+	for database, want := range map[string]string{
+		"postgres://perigee@db.internal/perigee?sslmode=require": "sslmode is require",
+		"postgres://db.internal/perigee":                         "needs a user",
+		"postgres://perigee@db.internal/perigee":                 "",
+	} {
+		_, err := config.LoadFunction(function(map[string]string{"PERIGEE_DATABASE_IAM": "true", "PERIGEE_DATABASE": database}))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: got %v, want %q", database, err, want)
+		}
+	}
+}
