@@ -44,6 +44,7 @@ func (e *Engine) RegisterDefinition(ctx context.Context, source []byte, format d
 			"%s@%s is registered with other content (%s); a version never changes: give this one another version", d.Name, d.Version, stored.Hash)
 	}
 	e.programs.forgetVersions(d.Name)
+	e.pushed.forget()
 	return Registered{Name: d.Name, Version: d.Version, Hash: d.Hash, Created: created, Warnings: faults}, nil
 }
 

@@ -23,6 +23,7 @@ type Engine struct {
 	states   *stateCache
 	sessions *sessionCache
 	tokens   *tokenCache
+	pushed   pushedQueues
 	lines    lineup
 	hub      hub
 

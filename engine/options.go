@@ -12,7 +12,6 @@ import (
 
 	"perigee/engine/decide"
 	"perigee/engine/exactjson"
-	"perigee/engine/history"
 )
 
 // Options configure an engine. The zero value works, with the defaults named
@@ -31,7 +30,9 @@ type Options struct {
 	CacheBytes            int           // of states kept warm; 64 MiB, negative: none
 
 	// HTTPRequest runs the built-in task http.request; nil: it is disabled.
-	HTTPRequest func(ctx context.Context, input exactjson.Value) (exactjson.Value, *history.TaskError)
+	HTTPRequest func(ctx context.Context, input exactjson.Value) (exactjson.Value, *Failure)
+	// Push calls workers that do not poll; nil: all poll.
+	Push Push
 	// HoldPolls lets polls and waits be held open; false on functions that are
 	// billed by the time they hold.
 	HoldPolls bool

@@ -128,9 +128,9 @@ func (b randomBytes) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (w *World) httpRequest(context.Context, exactjson.Value) (exactjson.Value, *history.TaskError) {
+func (w *World) httpRequest(context.Context, exactjson.Value) (exactjson.Value, *engine.Failure) {
 	if chance(w.rand, 40) {
-		return "", &history.TaskError{Code: "HTTP_ERROR", Message: "status 503", Retryable: true}
+		return "", &engine.Failure{TaskError: history.TaskError{Code: "HTTP_ERROR", Message: "status 503", Retryable: true}}
 	}
 	return `{"status":200,"headers":{},"body":"ok"}`, nil
 }

@@ -84,21 +84,8 @@ func (w *jsonWriter) assignments(name string, list []engine.Assignment) {
 }
 
 func (w *jsonWriter) assignment(a *engine.Assignment) {
-	w.open('{')
-	w.text("token", a.Token)
-	w.text("execution_id", a.ExecutionID)
-	w.text("workflow", a.Workflow)
-	w.text("workflow_version", a.WorkflowVersion)
-	w.text("step_id", a.StepID)
-	w.text("task_name", a.TaskName)
-	w.text("contract_version", a.ContractVersion)
-	w.value("input", a.Input)
-	w.text("idempotency_key", a.IdempotencyKey)
-	w.uint("attempt", uint64(a.Attempt))
-	w.bool("redelivery", a.Redelivery)
-	w.intIf("deadline_ms", a.DeadlineMS)
-	w.intIf("timeout_ms", a.TimeoutMS)
-	w.close('}')
+	w.comma()
+	w.buf = a.AppendJSON(w.buf)
 }
 
 func (s *server) heartbeat(c *call) (answer, error) {
