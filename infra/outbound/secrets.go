@@ -1,0 +1,99 @@
+package outbound
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"perigee/engine/exactjson"
+)
+
+// Secrets looks up a secret by its name. ErrNoSecret, wrapped, says that there
+// is none; any other error may be gone at the next try. Neither may hold the
+// secret.
+type Secrets func(ctx context.Context, name string) (string, error)
+
+// ErrNoSecret is the error of a lookup that found nothing.
+var ErrNoSecret = errors.New("there is no such secret")
+
+// secretVariable is how the names of variables begin that hold secrets.
+const secretVariable = "PERIGEE_SECRET_"
+
+// Environment gives the secrets of environment variables: NAME is in
+// PERIGEE_SECRET_NAME. An empty variable counts as none.
+func Environment(lookup func(variable string) (string, bool)) Secrets {
+	return func(_ context.Context, name string) (string, error) {
+		if value, set := lookup(secretVariable + name); set && value != "" {
+			return value, nil
+		}
+		return "", fmt.Errorf("secret %s: %w (set %s where the server runs)", name, ErrNoSecret, secretVariable+name)
+	}
+}
+
+// Secret looks up a secret of the client's.
+func (c *Client) Secret(ctx context.Context, name string) (string, error) {
+	if c.secrets == nil {
+		return "", fmt.Errorf("secret %s: %w (this server has none)", name, ErrNoSecret)
+	}
+	return c.secrets(ctx, name)
+}
+
+// scrubbed stands where a secret stood in what came back.
+const scrubbed = "[secret]"
+
+// scrubber takes secrets out of what a service sends back: some mirror the
+// headers that they were called with.
+type scrubber struct{ replacer *strings.Replacer }
+
+func newScrubber(secrets []string) scrubber {
+	if len(secrets) == 0 {
+		return scrubber{}
+	}
+	secrets = slices.Clone(secrets)
+	// Of two that begin alike the longer one has to be found.
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	pairs := make([]string, 0, 2*len(secrets))
+	for _, s := range secrets {
+		pairs = append(pairs, s, scrubbed)
+	}
+	return scrubber{strings.NewReplacer(pairs...)}
+}
+
+func (s scrubber) text(text string) string {
+	if s.replacer == nil {
+		return text
+	}
+	return s.replacer.Replace(text)
+}
+
+// value scrubs every text of a JSON value, keys included. Of two keys that
+// become the same the first one stays.
+func (s scrubber) value(v exactjson.Value) exactjson.Value {
+	if s.replacer == nil {
+		return v
+	}
+	switch v.Kind() {
+	case exactjson.KindString:
+		text, _ := v.Text()
+		return exactjson.FromString(s.text(text))
+	case exactjson.KindArray:
+		var list []exactjson.Value
+		for element := range v.Elements() {
+			list = append(list, s.value(element))
+		}
+		return exactjson.Array(list)
+	case exactjson.KindObject:
+		var members []exactjson.Member
+		seen := map[string]bool{}
+		for key, value := range v.Members() {
+			if key = s.text(key); !seen[key] {
+				seen[key] = true
+				members = append(members, exactjson.Member{Key: key, Value: s.value(value)})
+			}
+		}
+		return exactjson.Object(members)
+	}
+	return v
+}
