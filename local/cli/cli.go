@@ -35,12 +35,17 @@ type app struct {
 	zone   *time.Location
 }
 
+// impatience is after how long a second signal kills, as it would without us.
+// Before, it may be the same one that came twice: from the terminal and from
+// whoever passes it on.
+const impatience = time.Second
+
 // Main runs a command line and returns the exit code. An interrupt or SIGTERM
-// ends the command gracefully, a second one at once.
+// ends the command gracefully, a later one at once.
 func Main(args []string, p Process) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // from then on a signal kills, as it would without us
+	context.AfterFunc(ctx, func() { time.AfterFunc(impatience, stop) })
 	a := &app{Process: p, print: console.New(p.Out, p.Err, p.env("NO_COLOR")), zone: time.Local}
 	root := a.root()
 	root.SetArgs(args)

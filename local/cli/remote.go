@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -49,15 +50,24 @@ func (a *app) client() (*client.Client, error) {
 		}
 		token = strings.TrimSpace(string(text))
 	}
-	c, err := client.New(r.url, client.Options{Token: token, UserAgent: "perigee-cli", RetryFor: retryFor})
+	c, err := client.New(r.url, client.Options{Token: token, UserAgent: "perigee-cli", RetryFor: retryFor, OnRetry: a.away()})
 	if err != nil {
 		return nil, usage("%w", err)
 	}
 	return c, nil
 }
 
-// following is a client for waiting: it bears a server that is away for a while
-// and tells a person so.
+// away tells a person who waits, once, that the server does not answer.
+func (a *app) away() func(error, time.Duration) {
+	var once sync.Once
+	return func(error, time.Duration) {
+		if a.print.Terminal {
+			once.Do(func() { a.print.Note("The server does not answer; trying again …") })
+		}
+	}
+}
+
+// following is a client for waiting: it bears a server that is away for a while.
 func (a *app) following() (*client.Client, error) {
 	c, err := a.client()
 	if err != nil {
