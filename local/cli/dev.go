@@ -34,7 +34,7 @@ SIGTERM or Ctrl-C stops it gracefully. With --json it prints one line
 				return err
 			}
 			return unusable(server.Run(cmd.Context(), server.Options{
-				Settings: settings, Migrate: migrate, Logger: a.logger(settings), Ready: a.ready,
+				Settings: settings, Migrate: migrate, Logger: a.logger(settings), Environment: a.Env, Ready: a.ready,
 			}))
 		}),
 	}

@@ -15,6 +15,7 @@ import (
 	"perigee/engine"
 	"perigee/functions/httpapi"
 	"perigee/infra/config"
+	"perigee/infra/outbound"
 	"perigee/local/database"
 	"perigee/store"
 )
@@ -25,6 +26,8 @@ type Options struct {
 	// Migrate brings an older Postgres schema up to date; a SQLite file always is.
 	Migrate bool
 	Logger  *slog.Logger
+	// Environment holds the secrets of http.request; nil: there are none.
+	Environment func(name string) (value string, set bool)
 	// Ready is told once calls are served. An error ends the server.
 	Ready func(Running) error
 }
@@ -64,6 +67,11 @@ func Run(ctx context.Context, o Options) (err error) {
 
 	options := o.Settings.Engine
 	options.HoldPolls, options.Logger = true, o.Logger
+	if o.Settings.EnableHTTPAdapter {
+		calls := outboundClient(o)
+		defer calls.Close()
+		options.HTTPRequest = calls.HTTPRequest
+	}
 	eng, err := engine.New(st, options)
 	if err != nil {
 		return err
@@ -85,6 +93,15 @@ func Run(ctx context.Context, o Options) (err error) {
 	return serve(ctx, o, eng, handler, listener, Running{
 		URL: "http://" + listener.Addr().String(), Database: database.Describe(o.Settings.Database), Open: open, Migrated: migrated,
 	})
+}
+
+// outboundClient makes the calls of http.request.
+func outboundClient(o Options) *outbound.Client {
+	options := outbound.Options{Allow: o.Settings.HTTPAllow, MaxBytes: o.Settings.Engine.MaxPayloadBytes}
+	if o.Environment != nil {
+		options.Secrets = outbound.Environment(o.Environment)
+	}
+	return outbound.New(options)
 }
 
 // serve runs the HTTP server and the ticks side by side.

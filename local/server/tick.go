@@ -35,11 +35,8 @@ func everyMinute(ctx context.Context, eng *engine.Engine, log *slog.Logger) erro
 	timer := time.NewTicker(minuteTick)
 	defer timer.Stop()
 	for {
-		for more := true; more && ctx.Err() == nil; {
-			report, err := eng.Tick(ctx, tickBatch)
-			if more = report.More && err == nil; err != nil && ctx.Err() == nil {
-				log.Error("the tick failed", "error", err)
-			}
+		if err := pass(ctx, eng); err != nil && ctx.Err() == nil {
+			log.Error("the tick failed", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -47,4 +44,23 @@ func everyMinute(ctx context.Context, eng *engine.Engine, log *slog.Logger) erro
 		case <-timer.C:
 		}
 	}
+}
+
+// pass does all that is due, and then the tasks that the server sees to itself.
+func pass(ctx context.Context, eng *engine.Engine) error {
+	for more := true; more && ctx.Err() == nil; {
+		report, err := eng.Tick(ctx, tickBatch)
+		if err != nil {
+			return err
+		}
+		more = report.More
+	}
+	for ctx.Err() == nil {
+		tasks, err := eng.ClaimBuiltins(ctx, 1)
+		if err != nil || len(tasks) == 0 {
+			return err
+		}
+		eng.RunBuiltin(ctx, tasks[0])
+	}
+	return nil
 }
