@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"perigee/engine/exactjson"
@@ -51,14 +53,27 @@ func newScrubber(secrets []string) scrubber {
 	if len(secrets) == 0 {
 		return scrubber{}
 	}
-	secrets = slices.Clone(secrets)
-	// Of two that begin alike the longer one has to be found.
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	pairs := make([]string, 0, 2*len(secrets))
+	var forms []string
 	for _, s := range secrets {
-		pairs = append(pairs, s, scrubbed)
+		forms = append(forms, formsOf(s)...)
+	}
+	// Of two that begin alike the longer one has to be found.
+	slices.SortStableFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	pairs := make([]string, 0, 2*len(forms))
+	for _, form := range forms {
+		pairs = append(pairs, form, scrubbed)
 	}
 	return scrubber{strings.NewReplacer(pairs...)}
+}
+
+// formsOf are the ways in which texts hold other texts: as they are, and inside
+// of JSON, of URLs and of Go's error messages.
+func formsOf(secret string) []string {
+	inner := func(quoted string) string { return quoted[1 : len(quoted)-1] }
+	return []string{
+		secret, inner(string(exactjson.FromString(secret))), inner(strconv.Quote(secret)),
+		url.QueryEscape(secret), url.PathEscape(secret),
+	}
 }
 
 func (s scrubber) text(text string) string {
