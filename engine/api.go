@@ -117,6 +117,8 @@ type Assignment struct {
 	Redelivery      bool
 	DeadlineMS      int64 // 0: none
 	TimeoutMS       int64 // 0: none
+	// TraceParent is the header by which the worker continues the attempt's span.
+	TraceParent string
 }
 
 // Result is what a worker reports of an attempt: an output, or an error.

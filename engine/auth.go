@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
+	"unicode"
 
 	"perigee/store"
 )
@@ -44,6 +46,28 @@ func (e *Engine) CreateToken(ctx context.Context, name string, id Identity) (tok
 	})
 	e.tokens.reset()
 	return token, fromStore(err, "token")
+}
+
+// minTokenBytes is the least that a token made elsewhere must have.
+const minTokenBytes = 32
+
+// AdoptToken stores a token that was made elsewhere, in place of one of the
+// same name. changed is false where it is there already. InvalidRequest.
+func (e *Engine) AdoptToken(ctx context.Context, name, token string, id Identity) (changed bool, err error) {
+	if len(token) < minTokenBytes || strings.ContainsFunc(token, unicode.IsSpace) {
+		return false, errorf(InvalidRequest, "a token has at least %d bytes and no spaces; this one has %d bytes", minTokenBytes, len(token))
+	}
+	existing, err := e.store.Tokens(ctx)
+	if err != nil {
+		return false, fromStore(err, "tokens")
+	}
+	t := store.Token{Name: name, Hash: hashSecret(token), Role: id.Role, WorkerIDs: id.WorkerIDs, Tasks: id.Tasks, CreatedAtMS: e.localMS()}
+	if slices.ContainsFunc(existing, func(old store.Token) bool { return old.Name == t.Name && old.Hash == t.Hash && old.Role == t.Role }) {
+		return false, nil
+	}
+	err = e.store.PutToken(ctx, t)
+	e.tokens.reset()
+	return err == nil, fromStore(err, "token")
 }
 
 // Tokens lists the API tokens, without their texts.

@@ -11,6 +11,7 @@ import (
 
 	"perigee/engine/decide"
 	"perigee/engine/exactjson"
+	"perigee/engine/traceid"
 	"perigee/store"
 )
 
@@ -235,6 +236,7 @@ func assignmentOf(t store.Task) Assignment {
 		Redelivery:      t.Redelivery,
 		DeadlineMS:      t.DeadlineMS,
 		TimeoutMS:       t.TimeoutMS,
+		TraceParent:     traceid.Parent(t.ExecutionID, t.Unit, t.Attempt),
 	}
 }
 

@@ -64,6 +64,9 @@ type Options struct {
 	MaxPayloadBytes int
 	// Ready tells /readyz whether calls would be served; nil: they would.
 	Ready func(ctx context.Context) error
+	// Before is asked ahead of every call that is not for everybody: its error
+	// is the answer. nil: nothing is asked.
+	Before func(ctx context.Context) error
 	// Logger gets the access log and the causes of internal errors; nil: none.
 	Logger *slog.Logger
 	// NewRequestID names requests that bring no id; nil: 128 random bits.

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -92,6 +93,11 @@ func (s *server) route(rt *route, x *exchange, r *http.Request) {
 func (s *server) call(rt *route, x *exchange, r *http.Request) (answer, error) {
 	c := &call{Request: r}
 	if rt.access != public {
+		if s.Before != nil {
+			if err := s.Before(r.Context()); err != nil {
+				return answer{}, err
+			}
+		}
 		who, err := s.identify(r)
 		if err != nil {
 			return answer{}, err
@@ -173,6 +179,9 @@ func (x *exchange) write(r *http.Request, a answer) {
 func (s *server) log(x *exchange, r *http.Request) {
 	level := slog.LevelInfo
 	switch {
+	case x.err != nil && errors.Is(r.Context().Err(), context.Canceled):
+		// Nobody waits for this answer: a worker that stops hangs up on its poll.
+		level = slog.LevelDebug
 	case x.status >= 500:
 		level = slog.LevelError
 	case x.quiet && x.status < 400:

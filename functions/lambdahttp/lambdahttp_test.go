@@ -104,7 +104,10 @@ func TestHandler_HeadersAreNotSplit(t *testing.T) {
 }
 
 func TestHandler_TheHostIsNoHeader(t *testing.T) {
-	r := seen(t, event(func(e *events.APIGatewayV2HTTPRequest) { e.Headers["Host"] = "api.example.com"; delete(e.Headers, "host") }))
+	r := seen(t, event(func(e *events.APIGatewayV2HTTPRequest) {
+		e.Headers["Host"] = "api.example.com"
+		delete(e.Headers, "host")
+	}))
 	if r.Host != "api.example.com" || r.Header.Get("Host") != "" {
 		t.Errorf("host %q, header %q", r.Host, r.Header.Get("Host"))
 	}

@@ -1,0 +1,43 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+
+	"perigee/functions/httpapi"
+	"perigee/functions/lambdahttp"
+	"perigee/infra/instance"
+)
+
+// Function answers the calls of an HTTP API with the engine of an instance.
+func Function(i *instance.Instance) lambdahttp.Function {
+	api := httpapi.New(httpapi.Options{
+		Engine:          i.Engine,
+		MaxPayloadBytes: i.Settings.Engine.MaxPayloadBytes,
+		Before:          i.Ready,
+		Ready:           func(ctx context.Context) error { return firstError(i.Ready(ctx), i.Store.Ping(ctx)) },
+		Logger:          i.Log,
+	})
+	return lambdahttp.Handler(identified(api), i.Log)
+}
+
+// identified hands on what an authorizer in front has found out.
+func identified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if event, ok := lambdahttp.Event(r.Context()); ok {
+			if who, ok := identity(event.RequestContext.Authorizer); ok {
+				r = r.WithContext(httpapi.WithIdentity(r.Context(), who))
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

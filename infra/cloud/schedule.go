@@ -1,0 +1,63 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler/types"
+)
+
+// Schedule is the one schedule by which EventBridge Scheduler calls the tick
+// function at the next wake-up.
+type Schedule struct {
+	Cloud  *Cloud
+	Name   string // group/name
+	Target string // ARN of the function
+	Role   string // ARN of the role that may call it
+}
+
+// eventAge is how late a call may be: what comes later the hourly pass has seen.
+const eventAge = 60 * time.Second
+
+// Arm sets the schedule to a moment, in place of the one it had. Scheduler
+// counts in seconds: the moment is rounded up, for a call that comes early
+// finds nothing to do.
+func (s Schedule) Arm(ctx context.Context, at time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	group, name, _ := strings.Cut(s.Name, "/")
+	expression := "at(" + at.Add(time.Second-time.Nanosecond).UTC().Format("2006-01-02T15:04:05") + ")"
+	target := &types.Target{
+		Arn: &s.Target, RoleArn: &s.Role, Input: aws.String(`{"source":"perigee.wakeup"}`),
+		RetryPolicy: &types.RetryPolicy{MaximumRetryAttempts: aws.Int32(0), MaximumEventAgeInSeconds: aws.Int32(int32(eventAge.Seconds()))},
+	}
+	window := &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff}
+	client := s.Cloud.schedules()
+	_, err := client.UpdateSchedule(ctx, &scheduler.UpdateScheduleInput{
+		GroupName: &group, Name: &name, ScheduleExpression: &expression, FlexibleTimeWindow: window, Target: target,
+	})
+	var missing *types.ResourceNotFoundException
+	if !errors.As(err, &missing) {
+		return named(expression, err)
+	}
+	_, err = client.CreateSchedule(ctx, &scheduler.CreateScheduleInput{
+		GroupName: &group, Name: &name, ScheduleExpression: &expression, FlexibleTimeWindow: window, Target: target,
+	})
+	var raced *types.ConflictException // by another tick, whose moment is as good: the next call looks again
+	if errors.As(err, &raced) {
+		return nil
+	}
+	return named(expression, err)
+}
+
+func named(expression string, err error) error {
+	if err != nil {
+		return fmt.Errorf("set the next wake-up to %s: %w", expression, err)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"perigee/engine"
+	"perigee/infra/cloud"
+	"perigee/infra/config"
+	"perigee/infra/database"
+	"perigee/infra/logs"
+	"perigee/store"
+)
+
+// Instance is what calls share. It is safe for concurrent use.
+type Instance struct {
+	Settings config.Settings
+	Log      *slog.Logger
+	Store    store.Store
+	Engine   *engine.Engine
+
+	cloud   *cloud.Cloud
+	mu      sync.Mutex
+	checked bool // the schema is this release's
+}
+
+// Start makes the instance of this process. Where that cannot be, it writes why
+// to the log and ends the process, which fails the function's start.
+func Start() *Instance {
+	i, err := New(context.Background(), os.LookupEnv, os.Stdout)
+	if err != nil {
+		os.Exit(1)
+	}
+	return i
+}
+
+// New makes an instance of an environment. What it logs goes to w, its own
+// failure included. It connects to nothing.
+func New(ctx context.Context, environment config.Source, w io.Writer) (*Instance, error) {
+	settings, err := config.LoadFunction(environment)
+	if err != nil {
+		log := logs.New(w, config.Settings{LogFormat: config.LogJSON})
+		for fault := range strings.SplitSeq(err.Error(), "\n") {
+			log.ErrorContext(ctx, "the function cannot start: a setting is wrong", "fault", fault)
+		}
+		return nil, err
+	}
+	i := &Instance{Settings: settings, Log: logs.New(w, settings), cloud: cloud.New(settings.Region, environment)}
+	if err := i.build(ctx); err != nil {
+		i.Log.ErrorContext(ctx, "the function cannot start", "error", err)
+		return nil, err
+	}
+	return i, nil
+}
+
+func (i *Instance) build(ctx context.Context) error {
+	st, err := database.Open(ctx, i.Settings, i.cloud)
+	if err != nil {
+		return err
+	}
+	options := i.Settings.Engine
+	options.HoldPolls, options.Logger = false, i.Log
+	eng, err := engine.New(st, options)
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	i.Store, i.Engine = st, eng
+	return nil
+}
+
+// Ready makes sure, once, that the database can be reached and has the schema
+// of this release. Its error is a caller's answer, engine.Unavailable; it is
+// looked at again by the next call.
+func (i *Instance) Ready(ctx context.Context) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.checked {
+		return nil
+	}
+	err := i.Store.CheckSchema(ctx)
+	switch {
+	case err == nil:
+		i.checked = true
+		return nil
+	case errors.Is(err, store.ErrSchema):
+		return &engine.Error{Code: engine.Unavailable, Message: err.Error(), RetryAfter: retryAfter, Cause: err}
+	}
+	return &engine.Error{
+		Code: engine.Unavailable, Message: "the database cannot be reached; repeat the call with the same ids", RetryAfter: retryAfter, Cause: err,
+	}
+}
+
+// retryAfter is when a caller may come again: a database that was paused takes
+// longer to come back, but its callers need not all wait for that.
+const retryAfter = 2 * time.Second
+
+// Arm has the tick function called at a moment, in tick mode on-demand.
+func (i *Instance) Arm(ctx context.Context, at time.Time) error {
+	return cloud.Schedule{
+		Cloud: i.cloud, Name: i.Settings.WakeupSchedule, Target: i.Settings.WakeupTarget, Role: i.Settings.WakeupRole,
+	}.Arm(ctx, at)
+}
