@@ -8,6 +8,9 @@ MAKEFLAGS += --no-print-directory
 # Longer runs: make soak SOAKTIME=1h, make fuzz FUZZTIME=5m.
 SOAKTIME ?= 10m
 FUZZTIME ?= 30s
+# Flags of the benchmark: make bench BENCHFLAGS='-reps 1 -stores sqlite'.
+BENCHFLAGS ?=
+PEERS ?= ../shared/bench/peers
 # Which packages: make test PKG=./engine/...
 PKG ?= ./...
 
@@ -15,10 +18,10 @@ STATICCHECK := .build/staticcheck
 # Binaries are the same bytes on every machine, and hold no path of it.
 GOBUILD := CGO_ENABLED=0 go build -trimpath
 
-.PHONY: help build demo test lint services race bench soak scale fuzz clean
+.PHONY: help build demo test lint services race bench bench-peers profile soak scale fuzz clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
 
 build: ## bin/perigee
 	$(GOBUILD) -o bin/ ./local/perigee
@@ -48,8 +51,16 @@ race: services ## all tests under the race detector, which needs a C compiler
 	@command -v gcc >/dev/null || { echo "The race detector needs a C compiler: install gcc."; exit 1; }
 	CGO_ENABLED=1 go test -race -timeout 60m $(PKG)
 
-bench: build ## measure; the program and its figures are in bench/
-	go run ./bench
+bench: services ## measure; docs/performance.md explains the figures
+	go build -o .build/bench ./bench
+	.build/bench $(BENCHFLAGS)
+
+bench-peers: ## the same beside other engines, whose programs are in PEERS
+	@$(MAKE) bench BENCHFLAGS="-peers $(PEERS) $(BENCHFLAGS)"
+
+profile: services ## CPU and allocation profiles of the server under S1
+	go build -o .build/bench ./bench
+	.build/bench profile $(BENCHFLAGS)
 
 soak: ## simulate with new seeds for SOAKTIME
 	go test ./engine/simulation -count=1 -timeout 0 -v -run '^TestSoak$$' -soak $(SOAKTIME)
