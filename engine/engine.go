@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -78,9 +79,11 @@ func fromStore(err error, what string) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &e):
-		return err
+		return e
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrUnknownOutcome):
 		return &Error{Code: Unavailable, Message: "the database cannot be reached; repeat the call with the same ids", RetryAfter: retryAfter, Cause: err}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return &Error{Code: Unavailable, Message: "the call ran out of time; repeat it with the same ids", RetryAfter: retryAfter, Cause: err}
 	case errors.Is(err, store.ErrSchema):
 		return &Error{Code: Unavailable, Message: err.Error(), RetryAfter: retryAfter, Cause: err}
 	case errors.Is(err, store.ErrTooLarge):

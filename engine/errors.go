@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -50,6 +51,14 @@ type Error struct {
 
 // Error is the message with the code in front, without the cause.
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Message }
+
+// LogValue is the message and the cause: a log is where the cause belongs.
+func (e *Error) LogValue() slog.Value {
+	if e.Cause == nil {
+		return slog.StringValue(e.Error())
+	}
+	return slog.StringValue(e.Error() + " (cause: " + e.Cause.Error() + ")")
+}
 
 // Unwrap gives the cause.
 func (e *Error) Unwrap() error { return e.Cause }

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"slices"
@@ -162,6 +163,23 @@ func TestErrors_CallThatRanOutOfTimeMayBeRepeated(t *testing.T) {
 		if got := s.Do(t, post("/v1/workers/poll", `{"worker_session_id":"mine"}`)); got.Status != 503 || got.Code() != "UNAVAILABLE" {
 			t.Errorf("%v: got %d %s", err, got.Status, got.Body)
 		}
+	}
+}
+
+func TestLog_CallerThatHangsUpIsNoFailure(t *testing.T) {
+	f := &fakeEngine{err: &engine.Error{Code: engine.Unavailable, Message: "the call ran out of time", Cause: context.Canceled}}
+	var log bytes.Buffer
+	s := httpapitest.NewServer(t, httpapi.Options{Engine: f, Open: true, Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	ctx, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	r := httptest.NewRequestWithContext(ctx, "GET", "http://127.0.0.1:7474/v1/workers", nil)
+	w := httptest.NewRecorder()
+	s.Handler.ServeHTTP(w, r)
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("a proxy that is still there got %d", w.Code)
+	}
+	if log.Len() > 0 {
+		t.Errorf("it was logged: %s", log.String())
 	}
 }
 
