@@ -27,6 +27,9 @@ func (e *Engine) pass(ctx context.Context, id string, jobs []*job) *attempt {
 	}
 	var err error
 	for try := range maxTries {
+		if try == 1 && p.viaInbox(ctx) {
+			return p
+		}
 		if err = p.try(ctx, try); err == nil {
 			p.settle()
 			return p
@@ -60,11 +63,7 @@ type attempt struct {
 
 // try loads, decides and commits once.
 func (p *attempt) try(ctx context.Context, try int) error {
-	req := store.LoadRequest{ID: p.id, SnapshotFormat: history.Format, DueTasks: p.looks, NowMS: p.engine.nowMS()}
-	warm, isWarm := p.engine.states.get(p.id)
-	if isWarm {
-		req.Known = warm.seen
-	}
+	req, warm := p.request()
 	decideNow := func(l store.Loaded) (*store.Commit, error) { return p.decide(l, warm) }
 	if try == 0 {
 		l, err := p.engine.store.Load(ctx, req)
@@ -84,6 +83,16 @@ func (p *attempt) try(ctx context.Context, try int) error {
 		return p.engine.store.Commit(ctx, *c)
 	}
 	return p.engine.store.WithHeadLocked(ctx, req, decideNow)
+}
+
+// request asks for the execution, beyond what is warm of it.
+func (p *attempt) request() (store.LoadRequest, warmState) {
+	req := store.LoadRequest{ID: p.id, SnapshotFormat: history.Format, DueTasks: p.looks, NowMS: p.engine.nowMS()}
+	warm, ok := p.engine.states.get(p.id)
+	if ok {
+		req.Known = warm.seen
+	}
+	return req, warm
 }
 
 // decide applies the jobs to what was loaded and decides to the fixpoint. A

@@ -17,6 +17,8 @@ type job struct {
 	// anew on every try, so it sets what it answers and keeps nothing. An error
 	// means that it emitted nothing.
 	apply func(m *decide.Machine, l *store.Loaded) error
+	// results are what the job reports of attempts; nil for other commands.
+	results []reported
 	// after runs when everything is decided: it may dispatch what became ready.
 	after func(m *decide.Machine) []store.Task
 	// create gives the program of an execution that does not exist yet.

@@ -129,7 +129,7 @@ func decidedResult(r Result) decide.Result {
 // report applies the results of one execution in one commit.
 func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) error {
 	var got []Assignment
-	j := &job{apply: func(m *decide.Machine, _ *store.Loaded) error {
+	j := &job{results: group, apply: func(m *decide.Machine, _ *store.Loaded) error {
 		for _, r := range group {
 			if !issuedTo(m, r.token) {
 				*r.ack = Ack{Token: r.ack.Token, Reason: decide.UnknownToken}
