@@ -111,7 +111,7 @@ func (e *Engine) replayAll(ctx context.Context, h store.Head) (*decide.Machine, 
 }
 
 func (e *Engine) compare(ctx context.Context, h store.Head, truth *decide.Machine, rows []store.Task, rebuild bool, each func(Finding)) error {
-	want := headOf(truth, false)
+	want := headOf(truth, workLeft(truth))
 	want.Incarnation, want.Tags, want.ErrorCount = h.Incarnation, h.Tags, h.ErrorCount
 	differences := append(headDifferences(want, h), e.rowDifferences(truth, rows)...)
 	if len(differences) == 0 {
@@ -131,6 +131,18 @@ func (e *Engine) compare(ctx context.Context, h store.Head, truth *decide.Machin
 		each(Finding{ExecutionID: h.ID, What: d, Repaired: repaired})
 	}
 	return nil
+}
+
+// workLeft reports whether a history ends with work to do at once. A dispatch
+// decides nothing: what it brings on comes with the next call.
+func workLeft(truth *decide.Machine) bool {
+	for _, u := range truth.State().Units() {
+		if u.LastDispatchSeq == truth.State().LastSeq {
+			return false
+		}
+	}
+	at, ok := truth.Wake()
+	return ok && at <= truth.State().UpdatedAtMS
 }
 
 func headDifferences(want, have store.Head) []string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,13 +16,18 @@ import (
 
 	"perigee/engine/simulation"
 	"perigee/store"
+	"perigee/store/postgres"
+	"perigee/store/postgres/pgtest"
 	"perigee/store/sqlite"
 )
+
+func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 var (
 	definitions = flag.Int("definitions", 2000, "random definitions to simulate in memory")
 	seeds       = flag.Int("seeds", 5, "runs of each definition")
 	fileRuns    = flag.Int("file-runs", 200, "runs on SQLite in a file")
+	pgRuns      = flag.Int("postgres-runs", 100, "runs on Postgres")
 	only        = flag.Uint64("only", 0, "replay the run of this number")
 	soak        = flag.Duration("soak", 0, "go on with new seeds for this long")
 )
@@ -98,6 +104,44 @@ func TestSimulation_OnAFile(t *testing.T) {
 	for i := range *fileRuns {
 		if _, err := run(st, uint64(500_000+i)*1000, simulation.Options{}); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+func openPostgres(t *testing.T) store.Store {
+	t.Helper()
+	st, err := postgres.Open(t.Context(), postgres.Options{URL: pgtest.URL(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, _, err := st.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// TestSimulation_OnPostgres runs seeds that also run in memory: both stores
+// must give the same trace.
+func TestSimulation_OnPostgres(t *testing.T) {
+	t.Parallel()
+	pg, memory := openPostgres(t), open(t, sqlite.Options{Path: sqlite.Memory})
+	for i := range *pgRuns {
+		number := uint64(600_000+i) * 1000
+		got, err := run(pg, number, simulation.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := run(memory, number, simulation.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.Trace(), got.Trace()); diff != "" {
+			t.Fatalf("run %d: Postgres differs from SQLite (-sqlite +postgres):\n%s", number, diff)
 		}
 	}
 }
