@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/feature/rds/auth"
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -35,8 +40,8 @@ func New(region string, environment Environment) *Cloud {
 		Credentials: environmentCredentials{environment},
 		Retryer:     func() aws.Retryer { return retry.NewStandard() },
 	}}
-	if url, ok := environment("AWS_ENDPOINT_URL"); ok && url != "" {
-		c.config.BaseEndpoint = aws.String(url)
+	if endpoint, ok := environment("AWS_ENDPOINT_URL"); ok && endpoint != "" {
+		c.config.BaseEndpoint = &endpoint
 	}
 	c.secrets = sync.OnceValue(func() *secretsmanager.Client { return secretsmanager.NewFromConfig(c.config) })
 	c.schedules = sync.OnceValue(func() *scheduler.Client { return scheduler.NewFromConfig(c.config) })
@@ -81,3 +86,30 @@ func (c *Cloud) DatabaseToken(ctx context.Context, endpoint, user string) (strin
 	}
 	return token, nil
 }
+
+// DSQLToken is DatabaseToken for Aurora DSQL, which tells its owner from other
+// users by the action that is signed.
+func (c *Cloud) DSQLToken(ctx context.Context, endpoint, user string) (string, error) {
+	host, _, err := net.SplitHostPort(endpoint)
+	if err != nil {
+		return "", err
+	}
+	action := "DbConnect"
+	if user == "admin" {
+		action = "DbConnectAdmin"
+	}
+	query := url.Values{"Action": {action}, "X-Amz-Expires": {"900"}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+"/?"+query.Encode(), nil)
+	if err != nil {
+		return "", err
+	}
+	credentials, err := c.config.Credentials.Retrieve(ctx)
+	if err != nil {
+		return "", fmt.Errorf("sign for %s: %w", endpoint, err)
+	}
+	signed, _, err := v4.NewSigner().PresignHTTP(ctx, credentials, request, emptyHash, "dsql", c.config.Region, time.Now().UTC())
+	return strings.TrimPrefix(signed, "https://"), err
+}
+
+// emptyHash is the SHA-256 of no body.
+const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -16,7 +15,7 @@ import (
 // function at the next wake-up.
 type Schedule struct {
 	Cloud  *Cloud
-	Name   string // group/name
+	Group  string
 	Target string // ARN of the function
 	Role   string // ARN of the role that may call it
 }
@@ -24,29 +23,31 @@ type Schedule struct {
 // eventAge is how late a call may be: what comes later the hourly pass has seen.
 const eventAge = 60 * time.Second
 
+// scheduleName is its name within the group; the functions' role may touch no other.
+const scheduleName = "wake"
+
 // Arm sets the schedule to a moment, in place of the one it had. Scheduler
 // counts in seconds: the moment is rounded up, for a call that comes early
 // finds nothing to do.
 func (s Schedule) Arm(ctx context.Context, at time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	group, name, _ := strings.Cut(s.Name, "/")
 	expression := "at(" + at.Add(time.Second-time.Nanosecond).UTC().Format("2006-01-02T15:04:05") + ")"
 	target := &types.Target{
-		Arn: &s.Target, RoleArn: &s.Role, Input: aws.String(`{"source":"perigee.wakeup"}`),
+		Arn: &s.Target, RoleArn: &s.Role, Input: aws.String(`{"source":"perigee.wake"}`),
 		RetryPolicy: &types.RetryPolicy{MaximumRetryAttempts: aws.Int32(0), MaximumEventAgeInSeconds: aws.Int32(int32(eventAge.Seconds()))},
 	}
 	window := &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff}
 	client := s.Cloud.schedules()
 	_, err := client.UpdateSchedule(ctx, &scheduler.UpdateScheduleInput{
-		GroupName: &group, Name: &name, ScheduleExpression: &expression, FlexibleTimeWindow: window, Target: target,
+		GroupName: &s.Group, Name: aws.String(scheduleName), ScheduleExpression: &expression, FlexibleTimeWindow: window, Target: target,
 	})
 	var missing *types.ResourceNotFoundException
 	if !errors.As(err, &missing) {
 		return named(expression, err)
 	}
 	_, err = client.CreateSchedule(ctx, &scheduler.CreateScheduleInput{
-		GroupName: &group, Name: &name, ScheduleExpression: &expression, FlexibleTimeWindow: window, Target: target,
+		GroupName: &s.Group, Name: aws.String(scheduleName), ScheduleExpression: &expression, FlexibleTimeWindow: window, Target: target,
 	})
 	var raced *types.ConflictException // by another tick, whose moment is as good: the next call looks again
 	if errors.As(err, &raced) {

@@ -48,21 +48,27 @@ func (s *Settings) checkFunction() (faults []error) {
 	if err := s.checkDatabase(); err != nil {
 		faults = append(faults, err)
 	}
-	if s.DatabaseSecret != "" && s.DatabaseIAM {
-		fault("PERIGEE_DATABASE_SECRET and PERIGEE_DATABASE_IAM are both set: the password comes from one of them")
+	if (s.DatabaseAuth == AuthSecret) != (s.DatabaseSecret != "") {
+		fault("PERIGEE_DATABASE_AUTH is %s and PERIGEE_DATABASE_SECRET is %q: the one needs the other", s.DatabaseAuth, s.DatabaseSecret)
 	}
-	if s.Region == "" && (s.DatabaseSecret != "" || s.DatabaseIAM || s.AdminTokenSecret != "" || s.TickMode == TickOnDemand) {
+	if s.Region == "" && (s.DatabaseAuth != AuthPassword || s.TickMode == TickOnDemand) {
 		fault("AWS_REGION: expected a region such as us-east-1, got nothing; Lambda sets it")
 	}
+	if s.DatabaseAppUser != "" && !plainName(s.DatabaseAppUser) {
+		fault("PERIGEE_DATABASE_APP_USER: expected a name of a-z, 0-9 and _, got %q", s.DatabaseAppUser)
+	}
+	if s.Auth == AuthPrincipal && len(s.AuthRoles) == 0 {
+		fault("PERIGEE_AUTH_ROLES: with PERIGEE_AUTH iam it gives roles to principals, as ARN=ROLE,ARN=ROLE; got nothing, so that nobody may call")
+	}
 	if s.TickMode == TickOnDemand {
-		if !strings.HasPrefix(s.WakeupTarget, "arn:") {
-			fault("PERIGEE_WAKEUP_TARGET: tick mode on-demand needs the ARN of the tick function, got %q", s.WakeupTarget)
+		if s.WakeGroup == "" {
+			fault("PERIGEE_WAKE_GROUP: tick mode on-demand needs a schedule group, got nothing")
 		}
-		if !strings.HasPrefix(s.WakeupRole, "arn:") {
-			fault("PERIGEE_WAKEUP_ROLE: tick mode on-demand needs the ARN of a role for EventBridge Scheduler, got %q", s.WakeupRole)
+		if !strings.HasPrefix(s.WakeTarget, "arn:") {
+			fault("PERIGEE_WAKE_TARGET: tick mode on-demand needs the ARN of the tick function, got %q", s.WakeTarget)
 		}
-		if group, name, ok := strings.Cut(s.WakeupSchedule, "/"); !ok || group == "" || name == "" {
-			fault("PERIGEE_WAKEUP_SCHEDULE: expected group/name, got %q", s.WakeupSchedule)
+		if !strings.HasPrefix(s.WakeRole, "arn:") {
+			fault("PERIGEE_WAKE_ROLE: tick mode on-demand needs the ARN of a role for EventBridge Scheduler, got %q", s.WakeRole)
 		}
 	}
 	return faults
@@ -87,11 +93,12 @@ func (s *Settings) checkDatabase() error {
 		u.RawQuery = q.Encode()
 		s.Database = u.String()
 	}
-	if s.DatabaseIAM && mode != "verify-full" && !loopback {
-		return fmt.Errorf("PERIGEE_DATABASE: sslmode is %s, and PERIGEE_DATABASE_IAM sends a token that opens the database: use verify-full", mode)
+	tokens := s.DatabaseAuth == AuthIAM || s.DatabaseAuth == AuthDSQL
+	if tokens && mode != "verify-full" && !loopback {
+		return fmt.Errorf("PERIGEE_DATABASE: sslmode is %s, and PERIGEE_DATABASE_AUTH %s sends tokens that open the database: use verify-full", mode, s.DatabaseAuth)
 	}
-	if s.DatabaseIAM && u.User.Username() == "" {
-		return errors.New("PERIGEE_DATABASE: PERIGEE_DATABASE_IAM needs a user in the URL: postgres://user@host:5432/database")
+	if tokens && u.User.Username() == "" {
+		return fmt.Errorf("PERIGEE_DATABASE: PERIGEE_DATABASE_AUTH %s needs a user in the URL: postgres://user@host:5432/database", s.DatabaseAuth)
 	}
 	return nil
 }
@@ -99,4 +106,15 @@ func (s *Settings) checkDatabase() error {
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// plainName reports whether a name needs no quotes in SQL.
+func plainName(name string) bool {
+	for i, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c == '_'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return name != "" && len(name) < 64
 }

@@ -25,7 +25,8 @@ func TestLoadFunction_HasDefaultsOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.DatabaseConnections != 1 || got.LogFormat != config.LogJSON || got.LogLevel != slog.LevelInfo ||
-		got.TickMode != config.TickPrecise || got.Region != "eu-central-1" || got.MetricsNamespace != "Perigee" {
+		got.TickMode != config.TickPrecise || got.Region != "eu-central-1" || got.DatabaseAuth != config.AuthPassword ||
+		got.Auth != config.AuthTokens || got.AuthClaim != "perigee_role" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -49,8 +50,8 @@ func TestLoadFunction_ChecksTheDatabasesCertificate(t *testing.T) {
 
 func TestLoadFunction_TellsAllFaultsWithTheirPlaces(t *testing.T) {
 	_, err := config.LoadFunction(from(map[string]string{
-		"PERIGEE_SESSION_TIMEOUT": "5", "PERIGEE_DATABASE_SECRET": "db", "PERIGEE_DATABASE_IAM": "true",
-		"PERIGEE_TICK_MODE": "on-demand", "PERIGEE_WAKEUP_TARGET": "tick", "PERIGEE_WAKEUP_SCHEDULE": "wakeup",
+		"PERIGEE_SESSION_TIMEOUT": "5", "PERIGEE_DATABASE_SECRET": "db", "PERIGEE_DATABASE_AUTH": "iam",
+		"PERIGEE_TICK_MODE": "on-demand", "PERIGEE_WAKE_TARGET": "tick", "PERIGEE_AUTH": "iam", "PERIGEE_DATABASE_APP_USER": "app;",
 	}))
 	if err == nil {
 		t.Fatal("no error")
@@ -58,11 +59,13 @@ func TestLoadFunction_TellsAllFaultsWithTheirPlaces(t *testing.T) {
 	want := []string{
 		`PERIGEE_SESSION_TIMEOUT: duration "5" has a number without a unit; write it like 500ms, 30s, 1h30m, 1.5h, 7d or P1DT2H`,
 		`PERIGEE_DATABASE: expected postgres://user@host:5432/database, got nothing`,
-		`PERIGEE_DATABASE_SECRET and PERIGEE_DATABASE_IAM are both set: the password comes from one of them`,
+		`PERIGEE_DATABASE_AUTH is iam and PERIGEE_DATABASE_SECRET is "db": the one needs the other`,
 		`AWS_REGION: expected a region such as us-east-1, got nothing; Lambda sets it`,
-		`PERIGEE_WAKEUP_TARGET: tick mode on-demand needs the ARN of the tick function, got "tick"`,
-		`PERIGEE_WAKEUP_ROLE: tick mode on-demand needs the ARN of a role for EventBridge Scheduler, got ""`,
-		`PERIGEE_WAKEUP_SCHEDULE: expected group/name, got "wakeup"`,
+		`PERIGEE_DATABASE_APP_USER: expected a name of a-z, 0-9 and _, got "app;"`,
+		`PERIGEE_AUTH_ROLES: with PERIGEE_AUTH iam it gives roles to principals, as ARN=ROLE,ARN=ROLE; got nothing, so that nobody may call`,
+		`PERIGEE_WAKE_GROUP: tick mode on-demand needs a schedule group, got nothing`,
+		`PERIGEE_WAKE_TARGET: tick mode on-demand needs the ARN of the tick function, got "tick"`,
+		`PERIGEE_WAKE_ROLE: tick mode on-demand needs the ARN of a role for EventBridge Scheduler, got ""`,
 	}
 	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -74,7 +77,9 @@ func TestLoadFunction_EachVariableIsChecked(t *testing.T) {
 		"PERIGEE_DATABASE":             {"perigee.db", "mysql://h/d", "postgres:///d", "postgres://u:p%zz@h/d", "postgres://u:secret@h:port/d"},
 		"PERIGEE_DATABASE_MODE":        {"session"},
 		"PERIGEE_DATABASE_CONNECTIONS": {"0", "many"},
-		"PERIGEE_DATABASE_IAM":         {"yes"},
+		"PERIGEE_DATABASE_AUTH":        {"yes", "secret"},
+		"PERIGEE_AUTH":                 {"basic", "iam"},
+		"PERIGEE_AUTH_ROLES":           {"admin", "=admin", "group=boss"},
 		"PERIGEE_SESSION_TIMEOUT":      {"0s", "soon"},
 		"PERIGEE_HEARTBEAT_INTERVAL":   {"31s"},
 		"PERIGEE_MAX_PAYLOAD_BYTES":    {"1MB"},
@@ -88,7 +93,7 @@ func TestLoadFunction_EachVariableIsChecked(t *testing.T) {
 				t.Errorf("%s=%s: no error", variable, text)
 				continue
 			}
-			if strings.Contains(err.Error(), "secret") {
+			if strings.Contains(err.Error(), "u:secret") {
 				t.Errorf("%s: the fault shows a password: %v", variable, err)
 			}
 		}
@@ -101,7 +106,7 @@ func TestLoadFunction_ATokenOfIAMGoesToAVerifiedServerOnly(t *testing.T) {
 		"postgres://db.internal/perigee":                         "needs a user",
 		"postgres://perigee@db.internal/perigee":                 "",
 	} {
-		_, err := config.LoadFunction(function(map[string]string{"PERIGEE_DATABASE_IAM": "true", "PERIGEE_DATABASE": database}))
+		_, err := config.LoadFunction(function(map[string]string{"PERIGEE_DATABASE_AUTH": "iam", "PERIGEE_DATABASE": database}))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: got %v, want %q", database, err, want)
 		}

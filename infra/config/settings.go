@@ -22,6 +22,21 @@ const (
 	DatabasePooled = "pooled" // through a proxy that pools transactions
 )
 
+// Where the password of the database comes from.
+const (
+	AuthPassword = "password"
+	AuthSecret   = "secret"
+	AuthIAM      = "iam"
+	AuthDSQL     = "dsql"
+)
+
+// Who says who calls a function.
+const (
+	AuthTokens    = "tokens"
+	AuthJWT       = "jwt"
+	AuthPrincipal = "iam"
+)
+
 // Formats of the log.
 const (
 	LogText = "text"
@@ -52,19 +67,27 @@ type Settings struct {
 
 	// What follows is for functions alone; see LoadFunction.
 
-	// DatabaseSecret is a secret of Secrets Manager, "" for none.
+	// Stack names the installation.
+	Stack string
+	// DatabaseAuth is AuthPassword, AuthSecret, AuthIAM or AuthDSQL.
+	DatabaseAuth string
+	// DatabaseSecret is a secret of Secrets Manager, for AuthSecret.
 	DatabaseSecret string
-	// DatabaseIAM makes each connection with a token in place of a password.
-	DatabaseIAM bool
-	// DatabaseCA is a file of certificates, "" for the system's authorities.
+	// DatabaseCA is a file of certificates, "" for the usual authorities.
 	DatabaseCA string
-	// AdminTokenSecret is a secret of Secrets Manager, "" for none.
-	AdminTokenSecret string
-	// MetricsNamespace is CloudWatch's name for the metrics' place.
-	MetricsNamespace string
-	// WakeupTarget, WakeupRole (ARNs) and WakeupSchedule (group/name) are for
-	// TickOnDemand.
-	WakeupTarget, WakeupRole, WakeupSchedule string
+	// DatabaseAppUser is the user that migrate makes for the other functions, ""
+	// for none; DatabaseAppARNs are the roles that may connect as it on DSQL.
+	DatabaseAppUser, DatabaseAppARNs string
+	// AdminToken is the first admin token, "" for none.
+	AdminToken string
+	// Auth is AuthTokens, AuthJWT or AuthPrincipal.
+	Auth string
+	// AuthClaim is the claim of a JWT that holds the role.
+	AuthClaim string
+	// AuthRoles gives roles to the values of that claim, or to principals by ARN.
+	AuthRoles map[string]string
+	// WakeGroup, WakeRole and WakeTarget are for TickOnDemand.
+	WakeGroup, WakeRole, WakeTarget string
 	// Region is AWS_REGION, which Lambda sets.
 	Region string
 }

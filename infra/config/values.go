@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"perigee/engine"
 	"perigee/engine/definition"
 )
 
@@ -31,6 +32,28 @@ func optional(field func(*Settings) *string) func(*Settings, string) error {
 		return nil
 	}
 }
+
+// authRoles reads VALUE=ROLE pairs. An ARN holds no comma, but may hold =.
+func authRoles(s *Settings, text string) error {
+	roles := map[string]string{}
+	for pair := range strings.SplitSeq(text, ",") {
+		if pair = strings.TrimSpace(pair); pair == "" {
+			continue
+		}
+		at := strings.LastIndexByte(pair, '=')
+		if at < 1 || !slices.Contains(authorizedRoles, pair[at+1:]) {
+			return fmt.Errorf("expected VALUE=ROLE with a role of %s, got %q", strings.Join(authorizedRoles, ", "), pair)
+		}
+		roles[pair[:at]] = pair[at+1:]
+	}
+	if len(roles) > 0 {
+		s.AuthRoles = roles
+	}
+	return nil
+}
+
+// authorizedRoles are the roles that an authorizer may give.
+var authorizedRoles = []string{engine.RoleAdmin, engine.RoleOperator, engine.RoleReader, engine.RoleWorker}
 
 // duration is written as in definitions: 500ms, 30s, 1h30m, 7d, P1DT2H.
 func duration(field func(*Settings) *time.Duration) func(*Settings, string) error {

@@ -28,11 +28,14 @@ func Open(ctx context.Context, s config.Settings, c *cloud.Cloud) (*postgres.Sto
 		}
 		prepare = append(prepare, roots)
 	}
-	switch {
-	case s.DatabaseSecret != "":
+	switch s.DatabaseAuth {
+	case config.AuthSecret:
 		prepare = append(prepare, &secret{id: s.DatabaseSecret, read: c.Secret})
-	case s.DatabaseIAM:
+	case config.AuthIAM:
 		prepare = append(prepare, &tokens{sign: c.DatabaseToken})
+	case config.AuthDSQL:
+		prepare = append(prepare, &tokens{sign: c.DSQLToken})
+		o.NoLocks = true
 	}
 	if len(prepare) > 0 {
 		o.BeforeConnect = func(ctx context.Context, c *pgx.ConnConfig) error {

@@ -103,6 +103,6 @@ const retryAfter = 2 * time.Second
 // Arm has the tick function called at a moment, in tick mode on-demand.
 func (i *Instance) Arm(ctx context.Context, at time.Time) error {
 	return cloud.Schedule{
-		Cloud: i.cloud, Name: i.Settings.WakeupSchedule, Target: i.Settings.WakeupTarget, Role: i.Settings.WakeupRole,
+		Cloud: i.cloud, Group: i.Settings.WakeGroup, Target: i.Settings.WakeTarget, Role: i.Settings.WakeRole,
 	}.Arm(ctx, at)
 }

@@ -3,7 +3,6 @@ package instance
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"perigee/engine"
@@ -20,7 +19,7 @@ type Migrated struct {
 const adminToken = "admin"
 
 // Migrate brings the schema to this release and stores the token of the
-// setting admin-token-secret, if there is one. Calling it again changes nothing,
+// setting admin-token, if there is one. Calling it again changes nothing,
 // but for a token that changed.
 func (i *Instance) Migrate(ctx context.Context) (m Migrated, err error) {
 	defer func() { err = i.Failed(ctx, err) }()
@@ -32,14 +31,10 @@ func (i *Instance) Migrate(ctx context.Context) (m Migrated, err error) {
 		return m, err
 	}
 	i.Log.InfoContext(ctx, "the schema is up to date", "from", m.From, "to", m.To)
-	if i.Settings.AdminTokenSecret == "" {
+	if i.Settings.AdminToken == "" {
 		return m, nil
 	}
-	token, err := i.cloud.Secret(ctx, i.Settings.AdminTokenSecret)
-	if err != nil {
-		return m, fmt.Errorf("read the admin token from secret %s: %w", i.Settings.AdminTokenSecret, err)
-	}
-	m.Token, err = i.Engine.AdoptToken(ctx, adminToken, strings.TrimSpace(token), engine.Identity{Role: engine.RoleAdmin})
+	m.Token, err = i.Engine.AdoptToken(ctx, adminToken, strings.TrimSpace(i.Settings.AdminToken), engine.Identity{Role: engine.RoleAdmin})
 	return m, err
 }
 
