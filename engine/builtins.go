@@ -87,10 +87,10 @@ func (e *Engine) runBuiltins(ctx context.Context) <-chan struct{} {
 }
 
 // runBuiltin is the loop of one kind. Nothing is claimed that could not be run
-// at once.
+// at once, and nothing any more once the engine is closed.
 func (e *Engine) runBuiltin(ctx context.Context, kind builtin) {
 	running := make(chan struct{}, kind.most)
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !e.hub.isClosed() {
 		select {
 		case running <- struct{}{}:
 		case <-ctx.Done():
