@@ -109,9 +109,12 @@ type Request struct {
 	// Redirects is how many redirects are followed; 0: none, the answer is the
 	// redirect itself.
 	Redirects int
+	// Keep is how much of the answer's body is of use: the rest is not read.
+	// 0: all of it, and a body over the client's limit is an error.
+	Keep int
 }
 
-// Response is an answer whose body was read to its end.
+// Response is an answer.
 type Response struct {
 	Status int
 	Header http.Header
@@ -168,7 +171,7 @@ func (c *Client) Send(ctx context.Context, r Request) (Response, error) {
 	if err != nil {
 		return fail(err)
 	}
-	body, err := readBounded(resp.Body, c.maxBytes)
+	body, err := c.read(resp.Body, r.Keep)
 	if closeErr := resp.Body.Close(); err == nil {
 		err = closeErr
 	}
@@ -180,11 +183,15 @@ func (c *Client) Send(ctx context.Context, r Request) (Response, error) {
 
 var errTooLarge = errors.New("too large")
 
-// readBounded reads to the end, or fails past the limit.
-func readBounded(body io.Reader, limit int) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(body, int64(limit)+1))
-	if err == nil && len(data) > limit {
-		return nil, fmt.Errorf("the answer is %w: more than %d bytes; let the service store it and answer with a reference", errTooLarge, limit)
+// read reads the beginning that is of use, or else to the end, failing past the
+// limit.
+func (c *Client) read(body io.Reader, keep int) ([]byte, error) {
+	if keep > 0 {
+		return io.ReadAll(io.LimitReader(body, int64(keep)))
+	}
+	data, err := io.ReadAll(io.LimitReader(body, int64(c.maxBytes)+1))
+	if err == nil && len(data) > c.maxBytes {
+		return nil, fmt.Errorf("the answer is %w: more than %d bytes; let the service store it and answer with a reference", errTooLarge, c.maxBytes)
 	}
 	return data, err
 }
