@@ -41,9 +41,6 @@ func (e *Engine) Start(ctx context.Context, r StartRequest) (Started, error) {
 	if err != nil {
 		return Started{}, fromStore(err, "definition")
 	}
-	if err := e.roomForOne(ctx); err != nil {
-		return Started{}, err
-	}
 	created, err := e.start(ctx, r, program)
 	if err != nil {
 		return Started{}, err
@@ -59,19 +56,20 @@ func (e *Engine) Start(ctx context.Context, r StartRequest) (Started, error) {
 }
 
 func (e *Engine) start(ctx context.Context, r StartRequest, program decide.Program) (created bool, err error) {
-	var input exactjson.Value
-	var invalid error
-	input, invalid = e.checkInput(program, r.Input)
+	input, refused := e.checkInput(program, r.Input)
+	if full := e.roomForOne(ctx); full != nil && refused == nil {
+		refused = full
+	}
 	err = e.do(ctx, r.ExecutionID, &job{
 		tags:   r.Tags,
 		create: func() decide.Program { return program },
 		apply: func(m *decide.Machine, l *store.Loaded) error {
 			created = m.State().LastSeq == 0
 			if !created {
-				return sameStart(m, r)
+				return sameStart(m, r) // a start that was taken may be repeated, whatever became of the limits
 			}
-			if invalid != nil {
-				return invalid
+			if refused != nil {
+				return refused
 			}
 			d := program.Definition
 			m.Create(history.WorkflowCreated{Workflow: d.Name, Version: d.Version, DefinitionHash: d.Hash, Input: input})
