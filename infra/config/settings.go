@@ -57,9 +57,12 @@ type Settings struct {
 	DatabaseConnections int
 	// EnableHTTPAdapter runs the built-in task http.request.
 	EnableHTTPAdapter bool
-	// HTTPAllow are networks that http.request may reach although they are
-	// private.
+	// HTTPAllow are networks that http.request and pushes may reach although
+	// they are private.
 	HTTPAllow []netip.Prefix
+	// Routes say which tasks are pushed to their workers: JSON, or the name of a
+	// file of it.
+	Routes string
 	// TickMode is TickPrecise, TickMinute or TickOnDemand.
 	TickMode  string
 	LogLevel  slog.Level

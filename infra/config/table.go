@@ -65,7 +65,9 @@ var table = []Setting{
 
 	{"enable-http-adapter", "false", "run the built-in task http.request",
 		boolean(func(s *Settings) *bool { return &s.EnableHTTPAdapter })},
-	{"http-allow", "", "private networks that http.request may reach all the same, such as 10.1.0.0/16,127.0.0.1/32", networks},
+	{"http-allow", "", "private networks that http.request and pushes may reach all the same, such as 10.1.0.0/16,127.0.0.1/32", networks},
+	{"routes", "", "tasks whose workers are called instead of polling: a file of JSON, or the JSON itself (docs/push.md)",
+		optional(func(s *Settings) *string { return &s.Routes })},
 	{"tick-mode", TickPrecise, "when timers, retries and deadlines are looked at: precise, minute or on-demand",
 		choice(func(s *Settings) *string { return &s.TickMode }, TickPrecise, TickMinute, TickOnDemand)},
 	{"log-level", "info", "debug, info, warn or error", logLevel},

@@ -14,6 +14,7 @@ import (
 
 	"perigee/engine"
 	"perigee/functions/httpapi"
+	"perigee/infra/calls"
 	"perigee/infra/config"
 	"perigee/infra/outbound"
 	"perigee/local/database"
@@ -26,7 +27,8 @@ type Options struct {
 	// Migrate brings an older Postgres schema up to date; a SQLite file always is.
 	Migrate bool
 	Logger  *slog.Logger
-	// Environment holds the secrets of http.request; nil: there are none.
+	// Environment holds the secrets of http.request and of pushes; nil: there
+	// are none.
 	Environment func(name string) (value string, set bool)
 	// Ready is told once calls are served. An error ends the server.
 	Ready func(Running) error
@@ -67,11 +69,11 @@ func Run(ctx context.Context, o Options) (err error) {
 
 	options := o.Settings.Engine
 	options.HoldPolls, options.Logger = true, o.Logger
-	if o.Settings.EnableHTTPAdapter {
-		calls := outboundClient(o)
-		defer calls.Close()
-		options.HTTPRequest = calls.HTTPRequest
+	client, err := calls.Enable(&options, o.Settings, secrets(o), nil)
+	if err != nil {
+		return err
 	}
+	defer client.Close()
 	eng, err := engine.New(st, options)
 	if err != nil {
 		return err
@@ -95,13 +97,12 @@ func Run(ctx context.Context, o Options) (err error) {
 	})
 }
 
-// outboundClient makes the calls of http.request.
-func outboundClient(o Options) *outbound.Client {
-	options := outbound.Options{Allow: o.Settings.HTTPAllow, MaxBytes: o.Settings.Engine.MaxPayloadBytes}
-	if o.Environment != nil {
-		options.Secrets = outbound.Environment(o.Environment)
+// secrets are those of the environment, if there is one.
+func secrets(o Options) outbound.Secrets {
+	if o.Environment == nil {
+		return nil
 	}
-	return outbound.New(options)
+	return outbound.Environment(o.Environment)
 }
 
 // serve runs the HTTP server and the ticks side by side.
