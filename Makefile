@@ -62,8 +62,9 @@ profile: services ## CPU and allocation profiles of the server under S1
 	go build -o .build/bench ./bench
 	.build/bench profile $(BENCHFLAGS)
 
-soak: ## simulate with new seeds for SOAKTIME
+soak: services build ## for SOAKTIME each: simulate with new seeds; kill and restart a real server
 	go test ./engine/simulation -count=1 -timeout 0 -v -run '^TestSoak$$' -soak $(SOAKTIME)
+	go test ./blackbox -count=1 -timeout 0 -v -run '^TestSoak' -soak $(SOAKTIME)
 
 scale: services ## the tests named TestScale… at full size
 	.ci/scale

@@ -59,6 +59,7 @@ var mayImport = []struct {
 	{"engine/schema", []string{"engine/exactjson"}, "schemas know no workflow"},
 	{"engine/definition", []string{"engine/exactjson", "engine/expr", "engine/schema"}, "a definition knows no execution"},
 	{"engine/decide", []string{"engine/exactjson", "engine/expr", "engine/schema", "engine/definition", "engine/history"}, "the rules know no database"},
+	{"engine/traceid", nil, "an id is a few bytes"},
 	{"engine/simulation", []string{"engine/...", "engine", "store"}, "it simulates the engine on a store that it is given"},
 	{"engine", []string{"engine/...", "store"}, "the use cases know a store, but not which"},
 	{"store/...", []string{"engine/exactjson", "engine/history", "store/...", "store"}, "a store keeps, and decides nothing"},
