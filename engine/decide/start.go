@@ -97,7 +97,7 @@ func (m *Machine) callInput(c *definition.Call, v *expr.Vars) (exactjson.Value, 
 		return "", failure(CodeAdapterDisabled, "%s is not enabled on this server (--enable-http-adapter)", c.Builtin)
 	}
 	if c.Task == nil {
-		return input, nil
+		return input, foreignSecret(c, input)
 	}
 	filled, violations := c.Task.Input.Apply(input)
 	if len(violations) > 0 {
@@ -107,6 +107,23 @@ func (m *Machine) callInput(c *definition.Call, v *expr.Vars) (exactjson.Value, 
 		return "", failure(CodePayloadTooLarge, "input of %s: %d bytes; the limit is %d (max_payload_bytes)", c.Name(), len(filled), limit)
 	}
 	return filled, nil
+}
+
+// foreignSecret refuses headers by which an expression names a secret: whoever
+// starts an execution could have any secret sent anywhere.
+func foreignSecret(c *definition.Call, input exactjson.Value) *history.TaskError {
+	if c.Builtin == "" {
+		return nil
+	}
+	for name, value := range input.Get("headers").Members() {
+		if value.Kind() != exactjson.KindObject {
+			continue
+		}
+		if secret, _ := value.Get("secret").Text(); !slices.Contains(c.Secrets, secret) {
+			return failure(CodeInputContract, "input of %s at /headers/%s: an expression cannot name a secret; write { secret: NAME } there in the definition", c.Builtin, name)
+		}
+	}
+	return nil
 }
 
 // callTimes are a call's attempt and queue time-outs in milliseconds, 0 for

@@ -24,6 +24,7 @@ func (c *compiler) call(n *node, action string, u use) *Call {
 		call.With = c.template(v, u)
 		if call.Builtin != "" {
 			c.httpInput(v)
+			call.Secrets = secretsOf(v)
 		}
 	} else if call.Builtin != "" {
 		c.fault(target, CodeMissingKey, "http.request needs a url", "write with: { url: … }")
@@ -203,6 +204,20 @@ func (c *compiler) httpInput(n *node) {
 			c.wrongType(m.node, "header "+cut(m.key), "text, or { secret: NAME }", "")
 		}
 	}
+}
+
+// secretsOf are the secrets that literal headers name.
+func secretsOf(with *node) []string {
+	var names []string
+	if headers := with.get("headers"); headers != nil {
+		for _, m := range headers.object() {
+			if name := m.get("secret"); name != nil && name.isString() {
+				names = append(names, name.text)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // secret checks { secret: NAME, prefix? }.

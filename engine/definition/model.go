@@ -98,6 +98,7 @@ type Step struct {
 type Call struct {
 	Task            *Contract     // a task that workers run, or nil
 	Builtin         string        // "http.request", or ""
+	Secrets         []string      // that its headers name, sorted: what an expression gives can name no other
 	Workflow        string        // "name@version" of a child, or ""
 	With            *expr.Program // nil: {}
 	Timeout         *expr.Program // of one attempt; nil: the server's default for tasks, none for children
