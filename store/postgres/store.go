@@ -93,11 +93,27 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.NoLocks {
 		config.AfterConnect = checkIsolation
 	}
+	if o.Mode != ModePooled && !o.NoLocks {
+		planByIndex(config.ConnConfig.RuntimeParams)
+	}
 	s.pool, err = pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, wrap("open postgres", err)
 	}
 	return s, nil
+}
+
+// planByIndex keeps the server from plans that read whole tables. A prepared
+// statement keeps the plan that it was given when a table was empty, and goes on
+// with it when there are a million rows; every statement that runs often has an
+// index. A plan that must read a table looks dear to the compiler, which would
+// spend more on it than it takes. Behind a proxy statements are planned anew.
+func planByIndex(params map[string]string) {
+	for name, value := range map[string]string{"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off"} {
+		if _, given := params[name]; !given {
+			params[name] = value
+		}
+	}
 }
 
 const isolationSQL = `SHOW transaction_isolation`

@@ -20,8 +20,9 @@ import (
 // startAttempts covers the moment between choosing a port and listening on it.
 const startAttempts = 3
 
-// startServer makes a cluster in a temporary directory and starts it.
-func startServer() (*process, *url.URL, error) {
+// startServer makes a cluster in a temporary directory and starts it, with
+// further settings.
+func startServer(settings ...string) (*process, *url.URL, error) {
 	initdb, err := serverProgram("initdb")
 	if err != nil {
 		return nil, nil, err
@@ -44,7 +45,7 @@ func startServer() (*process, *url.URL, error) {
 		return nil, nil, err
 	}
 	for attempt := 1; ; attempt++ {
-		p, base, err := runCluster(a, postgres, dir, password)
+		p, base, err := runCluster(a, postgres, dir, password, settings)
 		if err == nil {
 			return p, base, nil
 		}
@@ -79,7 +80,7 @@ func initCluster(a *account, initdb, dir, password string) error {
 }
 
 // runCluster starts the server and waits until it answers.
-func runCluster(a *account, postgres, dir, password string) (*process, *url.URL, error) {
+func runCluster(a *account, postgres, dir, password string, settings []string) (*process, *url.URL, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, nil, err
@@ -89,7 +90,7 @@ func runCluster(a *account, postgres, dir, password string) (*process, *url.URL,
 		fsync = "off"
 	}
 	args := []string{"-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port)}
-	for _, setting := range []string{
+	for _, setting := range append([]string{
 		"listen_addresses=127.0.0.1",
 		"unix_socket_directories=",
 		"max_connections=200",
@@ -97,7 +98,7 @@ func runCluster(a *account, postgres, dir, password string) (*process, *url.URL,
 		"shared_buffers=128MB",
 		"log_min_messages=warning",
 		"log_min_error_statement=panic", // lost races are part of the tests
-	} {
+	}, settings...) {
 		args = append(args, "-c", setting)
 	}
 	// SIGINT: disconnect everyone and stop; SIGQUIT: the same without the last checkpoint.
