@@ -26,6 +26,9 @@ type warmState struct {
 	seen    store.Seen
 	machine *decide.Machine
 	size    size
+	// head is the row that this process's own commit left, and nil once
+	// something else is known to have changed it.
+	head *store.Head
 }
 
 // size is how much data a machine was made from.
@@ -86,6 +89,15 @@ func (c *stateCache) put(w warmState) {
 	c.used += w.size.bytes()
 	for c.used > c.bytes {
 		c.remove(c.order.Back())
+	}
+}
+
+// moved says that an execution's history went on without its warm machine.
+func (c *stateCache) moved(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el, ok := c.entries[id]; ok {
+		el.Value.(*warmState).head = nil
 	}
 }
 

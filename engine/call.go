@@ -25,6 +25,10 @@ func (e *Engine) pass(ctx context.Context, id string, jobs []*job) *attempt {
 	for _, j := range jobs {
 		p.looks = p.looks || j.looks
 	}
+	defer p.releaseAll()
+	if p.guess(ctx) {
+		return p
+	}
 	var err error
 	for try := range maxTries {
 		if try == 1 && p.viaInbox(ctx) {
@@ -56,7 +60,8 @@ type attempt struct {
 	loaded  store.Loaded
 	base    *decide.Machine // as loaded
 	machine *decide.Machine
-	next    []store.Task // dispatched by jobs' after
+	next    []store.Task // dispatched in this very commit
+	handed  []*handover  // of next, what goes to polls that wait
 	commit  *store.Commit
 	size    size // of what the machine was made from
 }
@@ -65,24 +70,25 @@ type attempt struct {
 func (p *attempt) try(ctx context.Context, try int) error {
 	req, warm := p.request()
 	decideNow := func(l store.Loaded) (*store.Commit, error) { return p.decide(l, warm) }
-	if try == 0 {
-		l, err := p.engine.store.Load(ctx, req)
-		if err != nil {
-			return fmt.Errorf("load: %w", err)
-		}
-		if l.Head != nil {
-			// Under the lock of a later try nothing may be read: know it before.
-			if _, err := p.engine.program(ctx, l.Head.DefinitionHash); err != nil {
-				return err
-			}
-		}
-		c, err := decideNow(l)
-		if err != nil || c == nil {
+	if try > 0 {
+		return p.engine.store.WithHeadLocked(ctx, req, decideNow)
+	}
+	l, err := p.engine.store.Load(ctx, req)
+	if err != nil {
+		return fmt.Errorf("load: %w", err)
+	}
+	p.engine.clock.learn(l.NowMS)
+	if l.Head != nil {
+		// Under the lock of a later try nothing may be read: know it before.
+		if _, err := p.engine.program(ctx, l.Head.DefinitionHash); err != nil {
 			return err
 		}
-		return p.engine.store.Commit(ctx, *c)
 	}
-	return p.engine.store.WithHeadLocked(ctx, req, decideNow)
+	c, err := decideNow(l)
+	if err != nil || c == nil {
+		return err
+	}
+	return p.engine.store.Commit(ctx, *c)
 }
 
 // request asks for the execution, beyond what is warm of it.
@@ -103,6 +109,7 @@ func (p *attempt) decide(l store.Loaded, warm warmState) (c *store.Commit, err e
 			err = &decisionError{fmt.Errorf("deciding about %s: %v\n%s", p.id, r, debug.Stack())}
 		}
 	}()
+	p.releaseAll()
 	p.loaded, p.commit, p.next = l, nil, nil
 	if p.machine, p.size, err = p.engine.materialize(p.id, &l, warm, p.jobs); err != nil || p.machine == nil {
 		return nil, err
@@ -122,6 +129,7 @@ func (p *attempt) decide(l store.Loaded, warm warmState) (c *store.Commit, err e
 			p.next = append(p.next, j.after(p.machine)...)
 		}
 	}
+	p.handOver()
 	p.commit = p.build(more)
 	return p.commit, nil
 }
@@ -273,7 +281,7 @@ func (p *attempt) settle() {
 	switch {
 	case p.commit == nil:
 		if p.loaded.Head != nil && !state.Status.Terminal() {
-			e.states.put(warmState{p.id, store.Seen{Incarnation: p.loaded.Head.Incarnation, Seq: state.LastSeq}, p.machine.Clone(), p.size})
+			e.states.put(p.warm(*p.loaded.Head, p.size))
 		}
 		return
 	case state.Status.Terminal():
@@ -283,9 +291,9 @@ func (p *attempt) settle() {
 		if s := p.commit.Snapshot; s != nil {
 			after = size{snapshot: len(s.Data)}
 		}
-		seen := store.Seen{Incarnation: p.commit.Head.Incarnation, Seq: state.LastSeq}
-		e.states.put(warmState{p.id, seen, p.machine.Clone(), after})
+		e.states.put(p.warm(p.commit.Head, after))
 	}
+	p.handedOver()
 	if len(p.commit.Events) > 0 {
 		e.hub.changed(p.id)
 	}
@@ -295,6 +303,12 @@ func (p *attempt) settle() {
 		}
 	}
 	e.hub.dueSooner()
+}
+
+// warm is what is kept of the machine for the next call.
+func (p *attempt) warm(head store.Head, s size) warmState {
+	seen := store.Seen{Incarnation: head.Incarnation, Seq: head.LastSeq}
+	return warmState{id: p.id, seen: seen, machine: p.machine.Clone(), size: s, head: &head}
 }
 
 func (p *attempt) onlyLooks() bool {

@@ -27,6 +27,8 @@ type Engine struct {
 	pushed   pushedQueues
 	lines    lineup
 	hub      hub
+	clock    dbClock
+	guesses  guesses
 
 	stop sync.Once
 }

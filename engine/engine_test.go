@@ -147,8 +147,9 @@ func TestSequentialStep_CostsOneCommitAndTwoRoundTripsWithNext(t *testing.T) {
 		if err != nil || len(answer.Next) != 1 || !answer.Acks[0].Accepted {
 			t.Fatalf("step %d: %+v, %v", i, answer, err)
 		}
-		if diff := cmp.Diff(store.Stats{RoundTrips: 2, Commits: 1}, spent(b, before)); diff != "" {
-			t.Errorf("a step with next (-want +got):\n%s", diff)
+		// After a claim the state is loaded, after a commit of our own it is known.
+		if diff := cmp.Diff(store.Stats{RoundTrips: int64(2 - i), Commits: 1}, spent(b, before)); diff != "" {
+			t.Errorf("step %d with next (-want +got):\n%s", i, diff)
 		}
 		task = answer.Next[0]
 	}

@@ -48,9 +48,11 @@ func (e *Engine) load(ctx context.Context, id string) (*decide.Machine, error) {
 		if err != nil {
 			return nil, fromStore(err, "execution")
 		}
+		e.clock.learn(l.NowMS)
 		m.At(l.NowMS)
 		if !m.State().Status.Terminal() {
-			e.states.put(warmState{id, store.Seen{Incarnation: l.Head.Incarnation, Seq: l.Head.LastSeq}, m.Clone(), size})
+			seen := store.Seen{Incarnation: l.Head.Incarnation, Seq: l.Head.LastSeq}
+			e.states.put(warmState{id: id, seen: seen, machine: m.Clone(), size: size, head: l.Head})
 		}
 		return m, nil
 	}

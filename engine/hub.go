@@ -19,6 +19,9 @@ type hub struct {
 type waiter struct {
 	queues []string
 	ready  chan struct{} // closed at the signal
+	// takes is set while a commit may hand tasks to the poll that waits here.
+	takes *recipient
+	given []Assignment // what a commit handed over; read after ready
 }
 
 // waitQueues registers a poll that waits for a ready task in one of queues.
@@ -34,20 +37,54 @@ func (h *hub) waitQueues(queues []string) *waiter {
 	return w
 }
 
-// leaveQueues takes a poll back. Where it was woken meanwhile, the signal goes
+// leaveQueues takes a poll back, with what was handed to it meanwhile: a commit
+// that has reserved it is waited for. Where it was only woken, the signal goes
 // on to another waiter, so that none is lost.
-func (h *hub) leaveQueues(w *waiter) {
+func (h *hub) leaveQueues(w *waiter) []Assignment {
 	h.mu.Lock()
 	i := slices.Index(h.polls, w)
 	if i >= 0 {
 		h.polls = slices.Delete(h.polls, i, i+1)
 	}
 	h.mu.Unlock()
-	if i < 0 {
+	if i >= 0 {
+		return nil
+	}
+	<-w.ready
+	if len(w.given) == 0 {
 		for _, q := range w.queues {
 			h.wakeQueue(q)
 		}
 	}
+	return w.given
+}
+
+// open lets commits hand tasks to a poll that has found none.
+func (h *hub) open(w *waiter, r *recipient) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w.takes = r
+}
+
+// reserve takes the longest waiting poll that takes tasks of a queue; nil where
+// there is none. It waits until it is released.
+func (h *hub) reserve(queue string) *waiter {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, w := range h.polls {
+		if w.takes != nil && slices.Contains(w.queues, queue) {
+			h.polls = slices.Delete(h.polls, i, i+1)
+			return w
+		}
+	}
+	return nil
+}
+
+// release ends a reservation: the poll gets what was committed for it, or
+// nothing and looks for itself.
+func (h *hub) release(w *waiter, given []Assignment) {
+	w.given = given
+	close(w.ready)
 }
 
 // wakeQueue wakes the longest waiting poll that asks for a queue.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"perigee/engine/decide"
@@ -14,13 +15,18 @@ import (
 // maxResults bounds the results of one call.
 const maxResults = 100
 
-// nextWish is a worker's wish for more work in the answer to its results.
-type nextWish struct {
+// recipient is who gets tasks in a commit that makes them ready.
+type recipient struct {
 	session  store.Session
 	queues   []string
 	claimKey string
-	secrets  []string
-	got      []Assignment
+	secrets  []string // one for each task that it takes
+}
+
+// nextWish is a worker's wish for more work in the answer to its results.
+type nextWish struct {
+	recipient
+	got []Assignment
 }
 
 // Results takes in what workers report: all results for one execution are one
@@ -74,13 +80,13 @@ func (e *Engine) wish(ctx context.Context, r ResultsRequest) (*nextWish, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &nextWish{
+	return &nextWish{recipient: recipient{
 		session: session,
 		queues:  queuesOf(session),
 		// The same results again, after a lost reply, get the same tasks again.
 		claimKey: hashSecret(r.Results[0].Token),
 		secrets:  e.newSecrets(r.NextMax),
-	}, nil
+	}}, nil
 }
 
 // reported is a result on its way to its execution.
@@ -172,35 +178,45 @@ func issuedTo(m *decide.Machine, t taskToken) bool {
 // result it was, in the same commit.
 func (e *Engine) dispatchNext(m *decide.Machine, wish *nextWish) []store.Task {
 	var tasks []store.Task
-	scheduled := map[string]uint64{}
-	var order []string
-	for _, r := range m.Records() {
-		if s, ok := r.Event.(history.StepScheduled); ok {
-			scheduled[s.Step] = r.Seq
-			order = append(order, s.Step)
+	for unit, seq := range madeReady(m) {
+		taken := len(wish.got) + len(tasks)
+		if taken == len(wish.secrets) {
+			break
 		}
-	}
-	for _, unit := range order {
-		free := len(wish.secrets) - len(wish.got) - len(tasks)
-		row, ok := m.Row(unit)
-		if free <= 0 || !ok || !slices.Contains(wish.queues, row.Queue) || !m.Startable(unit) {
-			continue
+		if row, ok := m.Row(unit); ok && slices.Contains(wish.queues, row.Queue) && m.Startable(unit) {
+			tasks = append(tasks, e.dispatchTo(m, unit, seq, row, &wish.recipient, wish.secrets[taken]))
 		}
-		t := e.readyTask(m, unit, row, scheduled[unit])
-		t.State = store.TaskDispatched
-		t.Secret = wish.secrets[len(wish.got)+len(tasks)]
-		t.TokenHash = hashSecret(t.Secret)
-		t.Session, t.WorkerID, t.ClaimKey = wish.session.Hash, wish.session.WorkerID, wish.claimKey
-		t.DispatchedMS = m.Now()
-		t.DeadlineMS = t.DispatchedMS + t.TimeoutMS
-		t.DueAtMS = min(t.DeadlineMS, t.DispatchedMS+e.opts.SessionTimeout.Milliseconds())
-		deadline := t.DeadlineMS
-		m.Dispatch(unit, history.StepDispatched{
-			Token: t.TokenHash, WorkerID: t.WorkerID, WorkerSession: t.Session, DeadlineMS: &deadline,
-		})
-		tasks = append(tasks, t)
 	}
 	return tasks
+}
+
+// madeReady are the units that a decision put into the queue, in their order,
+// with the sequence numbers of their events.
+func madeReady(m *decide.Machine) iter.Seq2[string, uint64] {
+	records := m.Records()
+	return func(yield func(string, uint64) bool) {
+		for _, r := range records {
+			if s, ok := r.Event.(history.StepScheduled); ok && !yield(s.Step, r.Seq) {
+				return
+			}
+		}
+	}
+}
+
+// dispatchTo dispatches a ready unit to a worker and makes its row.
+func (e *Engine) dispatchTo(m *decide.Machine, unit string, seq uint64, row decide.QueueRow, to *recipient, secret string) store.Task {
+	t := e.readyTask(m, unit, row, seq)
+	t.State = store.TaskDispatched
+	t.Secret, t.TokenHash = secret, hashSecret(secret)
+	t.Session, t.WorkerID, t.ClaimKey = to.session.Hash, to.session.WorkerID, to.claimKey
+	t.DispatchedMS = m.Now()
+	t.DeadlineMS = t.DispatchedMS + t.TimeoutMS
+	t.DueAtMS = min(t.DeadlineMS, t.DispatchedMS+e.opts.SessionTimeout.Milliseconds())
+	deadline := t.DeadlineMS
+	m.Dispatch(unit, history.StepDispatched{
+		Token: t.TokenHash, WorkerID: t.WorkerID, WorkerSession: t.Session, DeadlineMS: &deadline,
+	})
+	return t
 }
 
 // Progress records what a worker says of an attempt, at most once a second,

@@ -150,22 +150,26 @@ func (e *Engine) Poll(ctx context.Context, r PollRequest) (Polled, error) {
 			e.hub.leaveQueues(w)
 			return Polled{Tasks: tasks, NextPoll: e.nextPoll(len(tasks))}, err
 		}
-		e.awaitQueue(ctx, w, left)
+		e.hub.open(w, &recipient{session: session, queues: queues, claimKey: r.PollID, secrets: claim.Secrets})
+		if given := e.awaitQueue(ctx, w, left); len(given) > 0 {
+			return Polled{Tasks: given, NextPoll: e.nextPoll(len(given))}, nil
+		}
 		e.touch(ctx, session.Hash)
 	}
 }
 
-// awaitQueue holds a poll until a task may be ready.
-func (e *Engine) awaitQueue(ctx context.Context, w *waiter, left time.Duration) {
+// awaitQueue holds a poll until a task may be ready, or a commit has handed it
+// some.
+func (e *Engine) awaitQueue(ctx context.Context, w *waiter, left time.Duration) []Assignment {
 	timer := time.NewTimer(min(left, lookAgain))
 	defer timer.Stop()
 	select {
 	case <-w.ready:
-		return // it was taken off the list when it was woken
+		return w.given // it was taken off the list when it was woken
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	e.hub.leaveQueues(w)
+	return e.hub.leaveQueues(w)
 }
 
 // idlePoll is when an idle worker may come again where polls are not held.
@@ -185,11 +189,13 @@ func (e *Engine) claim(ctx context.Context, r store.ClaimRequest) ([]Assignment,
 	if err != nil {
 		return nil, fromStore(err, "tasks")
 	}
+	e.clock.learn(c.NowMS)
 	if !c.Known {
 		e.sessions.drop(r.Session)
 		return nil, unknownSession()
 	}
 	for _, id := range c.Executions {
+		e.states.moved(id)
 		e.hub.changed(id)
 	}
 	assignments := make([]Assignment, len(c.Tasks))

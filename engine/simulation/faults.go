@@ -44,6 +44,7 @@ func (f *faultyStore) Load(ctx context.Context, r store.LoadRequest) (store.Load
 }
 
 func (f *faultyStore) Commit(ctx context.Context, c store.Commit) error {
+	f.world.interleave()
 	if err := f.before(); err != nil {
 		return err
 	}
