@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"perigee/engine/exactjson"
+	"perigee/engine/traceid"
+	"perigee/store"
+)
+
+// Poll hands out ready tasks, held until there is one or the wait is over.
+// Whoever polls also sees to a few due executions. UnknownSession.
+func (e *Engine) Poll(ctx context.Context, r PollRequest) (Polled, error) {
+	session, err := e.session(ctx, r.SessionID)
+	if err != nil {
+		return Polled{}, err
+	}
+	if r.MaxTasks == 0 {
+		r.MaxTasks = 1
+	}
+	if r.MaxTasks < 1 || r.MaxTasks > maxTasksPerPoll {
+		return Polled{}, errorf(InvalidRequest, "max_tasks is 1 to %d; this is %d", maxTasksPerPoll, r.MaxTasks)
+	}
+	if r.PollID == "" {
+		r.PollID = e.opts.NewID()
+	}
+	queues := queuesOf(session)
+	claim := store.ClaimRequest{
+		Session: session.Hash, WorkerID: session.WorkerID, Queues: queues, ClaimKey: r.PollID,
+		Secrets: e.newSecrets(r.MaxTasks), SessionTimeoutMS: e.opts.SessionTimeout.Milliseconds(),
+	}
+	wait := min(r.Wait, maxWait)
+	if !e.opts.HoldPolls {
+		wait = 0
+	}
+	for end := time.Now().Add(wait); ; {
+		w := e.hub.waitQueues(queues)
+		tasks, err := e.claim(ctx, claim)
+		left := time.Until(end)
+		if err != nil || len(tasks) > 0 || left <= 0 || ctx.Err() != nil || e.hub.isClosed() {
+			e.hub.leaveQueues(w)
+			return Polled{Tasks: tasks, NextPoll: e.nextPoll(len(tasks))}, err
+		}
+		e.hub.open(w, &recipient{session: session, queues: queues, claimKey: r.PollID, secrets: claim.Secrets})
+		if given := e.awaitQueue(ctx, w, left); len(given) > 0 {
+			return Polled{Tasks: given, NextPoll: e.nextPoll(len(given))}, nil
+		}
+		e.touch(ctx, session.Hash)
+	}
+}
+
+// awaitQueue holds a poll until a task may be ready, or a commit has handed it
+// some.
+func (e *Engine) awaitQueue(ctx context.Context, w *waiter, left time.Duration) []Assignment {
+	timer := time.NewTimer(min(left, lookAgain))
+	defer timer.Stop()
+	select {
+	case <-w.ready:
+		return w.given // it was taken off the list when it was woken
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return e.hub.leaveQueues(w)
+}
+
+// idlePoll is when an idle worker may come again where polls are not held.
+const idlePoll = time.Second
+
+func (e *Engine) nextPoll(tasks int) time.Duration {
+	if tasks > 0 || e.opts.HoldPolls {
+		return 0
+	}
+	return idlePoll
+}
+
+// claim asks the store for tasks and advances the due executions it names.
+func (e *Engine) claim(ctx context.Context, r store.ClaimRequest) ([]Assignment, error) {
+	r.NowMS = e.nowMS()
+	c, err := e.store.Claim(ctx, r)
+	if err != nil {
+		return nil, fromStore(err, "tasks")
+	}
+	e.clock.learn(c.NowMS)
+	if !c.Known {
+		e.sessions.drop(r.Session)
+		return nil, unknownSession()
+	}
+	for _, id := range c.Executions {
+		e.states.moved(id)
+		e.hub.changed(id)
+	}
+	assignments := make([]Assignment, len(c.Tasks))
+	for i, t := range c.Tasks {
+		assignments[i] = assignmentOf(t)
+	}
+	for _, id := range c.DueIDs {
+		if err := e.advance(ctx, id); err != nil {
+			e.log.WarnContext(ctx, "a due execution waits for the next tick", "execution_id", id, "error", err)
+		}
+	}
+	if len(c.Tasks) == 0 && len(c.DueIDs) > 0 {
+		// What was due may have made a task ready.
+		return e.claimOnce(ctx, r)
+	}
+	return assignments, nil
+}
+
+func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) ([]Assignment, error) {
+	r.NowMS = e.nowMS()
+	c, err := e.store.Claim(ctx, r)
+	if err != nil {
+		return nil, fromStore(err, "tasks")
+	}
+	assignments := make([]Assignment, len(c.Tasks))
+	for i, t := range c.Tasks {
+		assignments[i] = assignmentOf(t)
+	}
+	return assignments, nil
+}
+
+func assignmentOf(t store.Task) Assignment {
+	return Assignment{
+		Token:           taskToken{t.ExecutionID, t.Unit, t.WorkerID, t.Secret}.String(),
+		ExecutionID:     t.ExecutionID,
+		Workflow:        t.Workflow,
+		WorkflowVersion: t.WorkflowVersion,
+		StepID:          t.Unit,
+		TaskName:        t.TaskName,
+		ContractVersion: t.ContractVersion,
+		Input:           exactjson.Value(t.Input),
+		IdempotencyKey:  t.Key,
+		Attempt:         t.Attempt,
+		Redelivery:      t.Redelivery,
+		DeadlineMS:      t.DeadlineMS,
+		TimeoutMS:       t.TimeoutMS,
+		TraceParent:     traceid.Parent(t.ExecutionID, t.Unit, t.Attempt),
+	}
+}
+
+// queuesOf are the queues whose tasks a session takes: its own language's and
+// those of any.
+func queuesOf(s store.Session) []string {
+	queues := make([]string, 0, 2*len(s.Contracts))
+	for _, c := range s.Contracts {
+		name := c.TaskName + "@" + c.ContractVersion + "/"
+		queues = append(queues, name+s.Runtime)
+		if s.Runtime != "any" {
+			queues = append(queues, name+"any")
+		}
+	}
+	return queues
+}
