@@ -18,13 +18,17 @@ STATICCHECK := .build/staticcheck
 # Binaries are the same bytes on every machine, and hold no path of it.
 GOBUILD := CGO_ENABLED=0 go build -trimpath
 
-.PHONY: help build demo test lint services race bench bench-peers profile soak scale fuzz clean
+.PHONY: help build lambda demo test lint services race bench bench-peers profile soak scale fuzz clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
 
 build: ## bin/perigee
 	$(GOBUILD) -o bin/ ./local/perigee
+
+lambda: ## bin/lambda: the functions, for this machine and `perigee lambda`
+	@for f in api worker tick migrate; do \
+	  $(GOBUILD) -tags lambda.norpc -ldflags='-s -w -buildid=' -o bin/lambda/$$f/bootstrap ./functions/$$f; done
 
 demo: build ## five orders, two of them through crashes, with two workers
 	$(GOBUILD) -o bin/order-worker ./examples/order

@@ -61,10 +61,10 @@ func (s *server) identify(r *http.Request) (engine.Identity, error) {
 	return s.Engine.Authenticate(r.Context(), token)
 }
 
-// checkLocal keeps web pages away from a server that asks for no token. A page
+// CheckLocal keeps web pages away from a server that asks for no token. A page
 // of another site can make a browser send requests here: under a name of its
 // own that resolves to loopback (Host tells) or with its Origin attached.
-func checkLocal(r *http.Request) error {
+func CheckLocal(r *http.Request) error {
 	if !loopbackHost(r.Host) {
 		return errorf(engine.Forbidden, "this server has no tokens and answers only to a loopback name such as 127.0.0.1 or localhost in the Host header; configure tokens to serve other names")
 	}

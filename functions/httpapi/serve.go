@@ -65,7 +65,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	if s.Open {
-		if err := checkLocal(r); err != nil {
+		if err := CheckLocal(r); err != nil {
 			s.refuse(x, r, err)
 			return
 		}

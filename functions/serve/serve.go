@@ -6,6 +6,7 @@ import (
 
 	"perigee/functions/httpapi"
 	"perigee/functions/lambdahttp"
+	"perigee/infra/config"
 	"perigee/infra/instance"
 )
 
@@ -18,14 +19,14 @@ func Function(i *instance.Instance) lambdahttp.Function {
 		Ready:           func(ctx context.Context) error { return firstError(i.Ready(ctx), i.Store.Ping(ctx)) },
 		Logger:          i.Log,
 	})
-	return lambdahttp.Handler(identified(api), i.Log)
+	return lambdahttp.Handler(identified(api, &i.Settings), i.Log)
 }
 
 // identified hands on what an authorizer in front has found out.
-func identified(next http.Handler) http.Handler {
+func identified(next http.Handler, s *config.Settings) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if event, ok := lambdahttp.Event(r.Context()); ok {
-			if who, ok := identity(event.RequestContext.Authorizer); ok {
+			if who, ok := identity(s, event.RequestContext.Authorizer); ok {
 				r = r.WithContext(httpapi.WithIdentity(r.Context(), who))
 			}
 		}

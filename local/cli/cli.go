@@ -83,7 +83,7 @@ func (a *app) root() *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"run", "Run a server:", []*cobra.Command{a.dev(), a.migrate(), a.doctor(), a.token()}},
+		{"run", "Run a server:", []*cobra.Command{a.dev(), a.lambda(), a.migrate(), a.doctor(), a.token()}},
 		{"define", "Definitions:", []*cobra.Command{a.validate(), a.deploy(), a.workflows(), a.retire()}},
 		{"executions", "Executions:", []*cobra.Command{
 			a.start(), a.ls(), a.show(), a.history(), a.signal(), a.cancel(), a.query(), a.replay(), a.workers(),

@@ -80,7 +80,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer eng.Close()
 
-	open, err := mayListen(ctx, eng, o.Settings.Listen)
+	open, err := MayListen(ctx, eng, o.Settings.Listen)
 	if err != nil {
 		return err
 	}
@@ -170,14 +170,19 @@ func openStore(ctx context.Context, o Options) (st store.Store, migrated string,
 	return st, migrated, nil
 }
 
-// mayListen decides whether the server asks for tokens: it does as soon as
+// Tokens are the API tokens that there are.
+type Tokens interface {
+	Tokens(ctx context.Context) ([]store.Token, error)
+}
+
+// MayListen decides whether a server asks for tokens: it does as soon as
 // there is one. Without any it serves nobody but this machine.
-func mayListen(ctx context.Context, eng *engine.Engine, address string) (open bool, err error) {
+func MayListen(ctx context.Context, known Tokens, address string) (open bool, err error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return false, fmt.Errorf("listen on %q: expected host:port, such as 127.0.0.1:7474", address)
 	}
-	tokens, err := eng.Tokens(ctx)
+	tokens, err := known.Tokens(ctx)
 	if err != nil {
 		return false, err
 	}
