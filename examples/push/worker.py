@@ -45,8 +45,17 @@ class Worker(BaseHTTPRequestHandler):
         if not verify(SECRET, self.headers, body, time.time()):
             self.send_error(401, "the signature is missing, wrong or old")
             return
-        task = json.loads(body)
-        # The answer says that the call arrived, the report how the task went.
+        # The answer says that the call arrived, the report how the task went:
+        # any error here has the server call again.
+        try:
+            self.work(json.loads(body))
+        except OSError as fault:
+            self.send_error(502, "the report did not arrive", f"{SERVER}: {fault}")
+            return
+        self.send_response(204)
+        self.end_headers()
+
+    def work(self, task):
         try:
             output = welcome(task)
         except (KeyError, TypeError, ValueError) as fault:
@@ -54,8 +63,6 @@ class Worker(BaseHTTPRequestHandler):
             report("/v1/tasks/fail", {"token": task["token"], "error": error})
         else:
             report("/v1/tasks/complete", {"token": task["token"], "output": output})
-        self.send_response(204)
-        self.end_headers()
 
     def log_message(self, *_):
         pass

@@ -259,8 +259,11 @@ func plainCause(err error) error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
 		return errTimeout
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errHangUp
 	}
 	var refused *RefusedError
 	if errors.As(err, &refused) {
@@ -269,4 +272,7 @@ func plainCause(err error) error {
 	return err
 }
 
-var errTimeout = errors.New("no answer in time")
+var (
+	errTimeout = errors.New("no answer in time")
+	errHangUp  = errors.New("the service hung up before its answer was complete")
+)
