@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,10 @@ import (
 	"perigee/store/sqlite"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // ten thousand short runs: memory for time
+	os.Exit(pgtest.Main(m))
+}
 
 var (
 	definitions = flag.Int("definitions", 2000, "random definitions to simulate in memory")
@@ -81,7 +85,7 @@ func TestSimulation_InMemory(t *testing.T) {
 			t.Parallel()
 			var st store.Store
 			for d := lane; d < *definitions; d += lanes {
-				if d/lanes%40 == 0 {
+				if d/lanes%10 == 0 {
 					st = open(t, memory) // a store that does not grow for ever
 				}
 				for s := range *seeds {
