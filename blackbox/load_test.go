@@ -31,10 +31,16 @@ output: "${steps.three.output}"
 // workers run the library's worker until stop is called.
 func (e *env) workers(n, concurrency int, handle worker.Handler, onRetry func(error)) (stop func()) {
 	e.Helper()
+	return e.workersAt(e.server.URL(), n, concurrency, handle, onRetry)
+}
+
+// workersAt is workers for a server that is reached elsewhere.
+func (e *env) workersAt(address string, n, concurrency int, handle worker.Handler, onRetry func(error)) (stop func()) {
+	e.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	for i := range n {
-		c, err := client.New(e.server.URL(), client.Options{OnRetry: func(err error, _ time.Duration) { onRetry(err) }})
+		c, err := client.New(address, client.Options{OnRetry: func(err error, _ time.Duration) { onRetry(err) }})
 		if err != nil {
 			e.Fatal(err)
 		}
