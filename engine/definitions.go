@@ -185,8 +185,11 @@ func (e *Engine) version(ctx context.Context, name, version string) (store.Defin
 			best = &rows[i]
 		}
 	}
+	if best == nil && len(rows) > 0 {
+		return store.Definition{}, errorf(WorkflowNotFound, "every version of workflow %s is retired; name one to start it all the same, or deploy a new one%s", name, registered(rows))
+	}
 	if best == nil {
-		return store.Definition{}, errorf(WorkflowNotFound, "workflow %s is not registered; register it with `perigee deploy FILE`%s", name, registered(rows))
+		return store.Definition{}, errorf(WorkflowNotFound, "workflow %s is not registered; register it with `perigee deploy FILE`", name)
 	}
 	return *best, nil
 }
