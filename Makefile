@@ -17,11 +17,14 @@ PKG ?= ./...
 STATICCHECK := .build/staticcheck
 # Binaries are the same bytes on every machine, and hold no path of it.
 GOBUILD := CGO_ENABLED=0 go build -trimpath
+LAMBDAFLAGS := -tags lambda.norpc -ldflags='-s -w -buildid='
+build-%Function: export GOOS = linux
+build-%Function: export GOARCH = arm64
 
-.PHONY: help build lambda demo test lint services race bench bench-peers profile soak scale fuzz clean
+.PHONY: help build lambda demo test lint services race bench bench-peers profile soak scale fuzz validate-template build-lambda clean
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 20
 
 build: ## bin/perigee
 	$(GOBUILD) -o bin/ ./local/perigee
@@ -76,5 +79,15 @@ scale: services ## the tests named TestScale… at full size
 fuzz: ## every fuzz target for FUZZTIME
 	.ci/fuzz $(FUZZTIME)
 
+validate-template: ## check template.yaml with SAM, cfn-lint, checkov and rules of our own; no account needed
+	infra/template/validate
+
+build-lambda: ## the functions as AWS takes them: `sam build`, without a container, twice the same bytes
+	infra/template/build
+
+# What `sam build` calls for each function of template.yaml.
+build-%Function:
+	$(GOBUILD) -buildvcs=false $(LAMBDAFLAGS) -o $(ARTIFACTS_DIR)/bootstrap ./functions/$(shell tr A-Z a-z <<<$*)
+
 clean: ## remove what was built
-	rm -rf bin .build
+	rm -rf bin .build .aws-sam
