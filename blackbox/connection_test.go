@@ -32,7 +32,8 @@ func TestHangUp_IsNoFailure(t *testing.T) {
 		for name, call := range calls {
 			for _, after := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 100 * time.Millisecond} {
 				ctx, cancel := context.WithTimeout(e.Context(), after)
-				if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				// Functions answer at once, so that there may be nothing to hang up.
+				if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) && (err != nil || *targetName != "lambda") {
 					e.Errorf("%s: %v", name, err)
 				}
 				cancel()

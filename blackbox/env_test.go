@@ -144,6 +144,8 @@ func (e *env) poll(session string) *client.Task {
 		if len(p.Tasks) == 1 {
 			return p.Tasks[0]
 		}
+		// Where polls are not held one is told when to come again.
+		time.Sleep(min(50*time.Millisecond, time.Duration(p.NextPollMS)*time.Millisecond))
 	}
 }
 
@@ -292,6 +294,11 @@ func (r reply) member(name string) string {
 	return text
 }
 
+// byGateway reports the front's own words for what no function may take.
+func (r reply) byGateway(want int) bool {
+	return *targetName == "lambda" && want == http.StatusRequestEntityTooLarge && r.status == want && r.message() == "Request Too Long"
+}
+
 func (r reply) String() string { return fmt.Sprintf("%d %.300s", r.status, r.body) }
 
 // send makes a call with any body.
@@ -326,6 +333,9 @@ func (e *env) post(path, body string) reply {
 // says all of some words.
 func (e *env) refused(r reply, status int, code string, words ...string) {
 	e.Helper()
+	if r.byGateway(status) {
+		return
+	}
 	if r.status != status || r.code() != code {
 		e.Errorf("got %s, want %d %s", r, status, code)
 		return

@@ -63,9 +63,9 @@ func TestTooLarge_JustOverTheLimitIsRefusedOnce(t *testing.T) {
 		// Far over the limit, so that nothing reads all of it.
 		start("i", 10)
 		task = e.poll(session)
-		e.refused(e.post("/v1/tasks/complete", `{"token":`+quote(task.Token)+`,"output":`+sized(9<<20)+`}`), 413, "PAYLOAD_TOO_LARGE")
+		e.refused(e.post("/v1/tasks/complete", `{"token":`+quote(task.Token)+`,"output":`+sized(5<<20)+`}`), 413, "PAYLOAD_TOO_LARGE")
 		if s = e.end("i", client.Failed); s.Error.Code != "PAYLOAD_TOO_LARGE" {
-			e.Errorf("an output of 9 MiB: %+v", s.Error)
+			e.Errorf("an output of 5 MiB: %+v", s.Error)
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	targetName = flag.String("target", "inprocess", "what serves: inprocess, or process (the perigee binary)")
+	targetName = flag.String("target", "inprocess", "what serves: inprocess, process (the perigee binary) or lambda (the functions, on Postgres)")
 	databases  = flag.String("databases", "sqlite,postgres,pgbouncer", "the kinds of database to run on")
 	soak       = flag.Duration("soak", 0, "how long TestSoak kills and restarts; 0: for a few kills")
 )

@@ -32,9 +32,12 @@ var binary = sync.OnceValues(func() (string, error) {
 
 var binaryDir string
 
+// removeBinary removes what the tests have built.
 func removeBinary() {
-	if binaryDir != "" {
-		os.RemoveAll(binaryDir)
+	for _, dir := range []string{binaryDir, functionsDir} {
+		if dir != "" {
+			os.RemoveAll(dir)
+		}
 	}
 }
 
@@ -65,7 +68,14 @@ type process struct {
 
 func (processes) start(t *testing.T, db testDatabase, s settings) server {
 	t.Helper()
-	p := &process{t: t, args: []string{"dev", "--json", "--listen", "127.0.0.1:0", "--log-format", "json"}}
+	return startProcess(t, []string{"dev", "--json", "--listen", "127.0.0.1:0", "--log-format", "json"}, db, s)
+}
+
+// startProcess runs a command that serves, with flags for the database and the
+// settings, until the test ends.
+func startProcess(t *testing.T, args []string, db testDatabase, s settings) server {
+	t.Helper()
+	p := &process{t: t, args: args}
 	for _, flags := range []map[string]string{db.flags, s.flags} {
 		var names []string
 		for name := range flags {
@@ -105,7 +115,7 @@ func (p *process) restart() {
 	}
 	if err != nil {
 		p.kill()
-		p.t.Fatalf("perigee dev did not say where it is: %v\n%s%v", err, line, p.logs.lines(""))
+		p.t.Fatalf("%s did not say where it is: %v\n%s%v", p.args, err, line, p.logs.lines(""))
 	}
 	p.url = ready.URL
 }

@@ -72,8 +72,10 @@ func targetFor(t *testing.T, s settings) target {
 		return inProcess{}
 	case *targetName == "process":
 		return processes{}
+	case *targetName == "lambda":
+		return lambdas{}
 	}
-	t.Fatalf("-target names %q; expected inprocess or process", *targetName)
+	t.Fatalf("-target names %q; expected inprocess, process or lambda", *targetName)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/aws/aws-lambda-go/events"
 )
@@ -138,7 +139,7 @@ func eventOf(r *http.Request, key string, body []byte) events.APIGatewayV2HTTPRe
 	}
 	if len(body) > 0 {
 		e.Body = string(body)
-		if !isText(r.Header.Get("Content-Type")) {
+		if !isText(r.Header.Get("Content-Type")) || !utf8.Valid(body) {
 			e.Body, e.IsBase64Encoded = base64.StdEncoding.EncodeToString(body), true
 		}
 	}

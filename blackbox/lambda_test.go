@@ -1,0 +1,49 @@
+package blackbox_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// functionNames are the functions that `perigee lambda` runs.
+var functionNames = []string{"api", "worker", "tick", "migrate"}
+
+// functions builds them as for Lambda, once for all tests.
+var functions = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "perigee-functions-")
+	if err != nil {
+		return "", err
+	}
+	functionsDir = dir
+	for _, name := range functionNames {
+		build := exec.Command("go", "build", "-tags", "lambda.norpc", "-ldflags", "-s -w -buildid=",
+			"-o", filepath.Join(dir, name, "bootstrap"), "perigee/functions/"+name)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("build function %s: %w\n%s", name, err, out)
+		}
+	}
+	return dir, nil
+})
+
+var functionsDir string
+
+// lambdas serves with the functions under `perigee lambda`, as processes that
+// stand still between calls; every third call meets a new one.
+type lambdas struct{}
+
+func (lambdas) start(t *testing.T, db testDatabase, s settings) server {
+	t.Helper()
+	if db.kind == "sqlite" {
+		t.Fatal("the functions need Postgres; run with -databases postgres,pgbouncer")
+	}
+	dir, err := functions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startProcess(t, []string{"lambda", "--json", "--listen", "127.0.0.1:0", "--functions", dir, "--concurrency", "60", "--churn", "0.3"}, db, s)
+}
