@@ -21,6 +21,7 @@ type Options struct {
 	HeartbeatInterval     time.Duration // 5 s
 	CancelGrace           time.Duration // how long a worker may go on after an abort; 10 min
 	DefaultAttemptTimeout time.Duration // of a task without a timeout; 24 h
+	MaxIdlePoll           time.Duration // between an idle worker's polls, where they are not held; 15 s
 	MaxRedeliveries       int           // counted losses of one attempt; 3, negative: 0
 	MaxActiveExecutions   int           // 0: no bound
 	MaxFanOut             int           // elements of one `for`; 10 000
@@ -51,6 +52,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.HeartbeatInterval, 5*time.Second)
 	setDefault(&o.CancelGrace, 10*time.Minute)
 	setDefault(&o.DefaultAttemptTimeout, 24*time.Hour)
+	setDefault(&o.MaxIdlePoll, 15*time.Second)
 	setDefault(&o.MaxRedeliveries, 3)
 	setDefault(&o.MaxFanOut, 10_000)
 	setDefault(&o.MaxHistoryEvents, 50_000)
@@ -86,6 +88,7 @@ func (o Options) Validate() error {
 		{"heartbeat-interval", o.HeartbeatInterval},
 		{"cancel-grace", o.CancelGrace},
 		{"default-attempt-timeout", o.DefaultAttemptTimeout},
+		{"max-idle-poll", o.MaxIdlePoll},
 	} {
 		if d.value < time.Millisecond {
 			return fmt.Errorf("%s must be at least 1ms; it is %s", d.name, d.value)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"perigee/engine/exactjson"
@@ -40,11 +41,11 @@ func (e *Engine) Poll(ctx context.Context, r PollRequest) (Polled, error) {
 		left := time.Until(end)
 		if err != nil || len(tasks) > 0 || left <= 0 || ctx.Err() != nil || e.hub.isClosed() {
 			e.hub.leaveQueues(w)
-			return Polled{Tasks: tasks, NextPoll: e.nextPoll(len(tasks))}, err
+			return Polled{Tasks: tasks, NextPoll: e.nextPoll(session.Hash, len(tasks))}, err
 		}
 		e.hub.open(w, &recipient{session: session, queues: queues, claimKey: r.PollID, secrets: claim.Secrets})
 		if given := e.awaitQueue(ctx, w, left); len(given) > 0 {
-			return Polled{Tasks: given, NextPoll: e.nextPoll(len(given))}, nil
+			return Polled{Tasks: given, NextPoll: e.nextPoll(session.Hash, len(given))}, nil
 		}
 		e.touch(ctx, session.Hash)
 	}
@@ -64,14 +65,22 @@ func (e *Engine) awaitQueue(ctx context.Context, w *waiter, left time.Duration) 
 	return e.hub.leaveQueues(w)
 }
 
-// idlePoll is when an idle worker may come again where polls are not held.
-const idlePoll = time.Second
+// idlePollFirst is when, at the latest, a worker may come again after a first
+// poll in vain, where polls are not held. It doubles up to Options.MaxIdlePoll.
+const idlePollFirst = 500 * time.Millisecond
 
-func (e *Engine) nextPoll(tasks int) time.Duration {
-	if tasks > 0 || e.opts.HoldPolls {
+// nextPoll is when a worker may come again: at once where polls are held or it
+// has just got work, else after a wait that grows while there is none, with
+// full jitter, for workers that became idle together must not come together.
+// The count is this process's: where calls are spread over many, a worker
+// comes sooner than it need.
+func (e *Engine) nextPoll(session string, tasks int) time.Duration {
+	inVain := e.sessions.idle(session, tasks)
+	if inVain == 0 || e.opts.HoldPolls {
 		return 0
 	}
-	return idlePoll
+	most := min(e.opts.MaxIdlePoll, idlePollFirst<<min(inVain-1, 10))
+	return max(time.Millisecond, rand.N(most))
 }
 
 // claim asks the store for tasks and advances the due executions it names.
@@ -93,6 +102,7 @@ func (e *Engine) claim(ctx context.Context, r store.ClaimRequest) ([]Assignment,
 	assignments := make([]Assignment, len(c.Tasks))
 	for i, t := range c.Tasks {
 		assignments[i] = assignmentOf(t)
+		e.hub.dueAt(t.DueAtMS)
 	}
 	for _, id := range c.DueIDs {
 		if err := e.advance(ctx, id); err != nil {
@@ -115,6 +125,7 @@ func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) ([]Assignm
 	assignments := make([]Assignment, len(c.Tasks))
 	for i, t := range c.Tasks {
 		assignments[i] = assignmentOf(t)
+		e.hub.dueAt(t.DueAtMS)
 	}
 	return assignments, nil
 }

@@ -56,6 +56,7 @@ type sessionCache struct {
 type cachedSession struct {
 	store.Session
 	touchedMS int64
+	inVain    int // polls in a row that brought nothing
 }
 
 const maxSessions = 10_000
@@ -80,7 +81,26 @@ func (c *sessionCache) put(s store.Session, touchedMS int64) {
 	if len(c.sessions) >= maxSessions {
 		clear(c.sessions)
 	}
-	c.sessions[s.Hash] = &cachedSession{s, touchedMS}
+	c.sessions[s.Hash] = &cachedSession{Session: s, touchedMS: touchedMS}
+}
+
+// idle counts a poll that brought so many tasks and gives the number in a row
+// that brought none.
+func (c *sessionCache) idle(hash string, tasks int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.sessions[hash]
+	switch {
+	case tasks > 0 && ok:
+		s.inVain = 0
+	case tasks > 0:
+		return 0
+	case !ok:
+		return 1
+	default:
+		s.inVain++
+	}
+	return s.inVain
 }
 
 func (c *sessionCache) drop(hash string) {

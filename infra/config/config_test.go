@@ -34,7 +34,7 @@ func TestLoad_DefaultsAreThoseOfTheEngine(t *testing.T) {
 	want := config.Settings{
 		Engine: engine.Options{
 			SessionTimeout: 30 * time.Second, HeartbeatInterval: 5 * time.Second, CancelGrace: 10 * time.Minute,
-			DefaultAttemptTimeout: 24 * time.Hour, MaxRedeliveries: 3, MaxActiveExecutions: -1, MaxFanOut: 10_000,
+			DefaultAttemptTimeout: 24 * time.Hour, MaxIdlePoll: 15 * time.Second, MaxRedeliveries: 3, MaxActiveExecutions: -1, MaxFanOut: 10_000,
 			MaxHistoryEvents: 50_000, MaxPayloadBytes: 1 << 20, MaxJoinBytes: 16 << 20, CacheBytes: 64 << 20,
 		},
 		Listen: "127.0.0.1:7474", Database: "perigee.db", DatabaseMode: config.DatabaseDirect, DatabaseConnections: 8,

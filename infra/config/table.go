@@ -48,6 +48,8 @@ var table = []Setting{
 		duration(func(s *Settings) *time.Duration { return &s.Engine.CancelGrace })},
 	{"default-attempt-timeout", "24h", "timeout of one attempt of a task whose definition names none",
 		duration(func(s *Settings) *time.Duration { return &s.Engine.DefaultAttemptTimeout })},
+	{"max-idle-poll", "15s", "longest wait between an idle worker's polls on functions, where polls are not held",
+		duration(func(s *Settings) *time.Duration { return &s.Engine.MaxIdlePoll })},
 	{"max-redeliveries", "3", "how often an attempt whose worker was lost is handed out again; 0: never",
 		limit(func(s *Settings) *int { return &s.Engine.MaxRedeliveries })},
 	{"max-active-executions", "0", "executions that run at once, children not counted; 0: no limit",
