@@ -301,8 +301,9 @@ func (p *attempt) settle() {
 		if t.State == store.TaskReady {
 			e.hub.wakeQueue(t.Queue)
 		}
+		e.hub.dueAt(t.DueAtMS)
 	}
-	e.hub.dueSooner()
+	e.hub.dueAt(p.commit.Head.DueAtMS)
 }
 
 // warm is what is kept of the machine for the next call.

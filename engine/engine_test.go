@@ -40,7 +40,9 @@ func newBench(t *testing.T, opts engine.Options) *bench {
 	if _, _, err := st.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	opts.Clock = func() int64 { return b.now }
+	if opts.Clock == nil {
+		opts.Clock = func() int64 { return b.now }
+	}
 	e, err := engine.New(st, opts)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,9 @@ type hub struct {
 	polls   []*waiter            // oldest first
 	follows map[string][]*waiter // by execution id
 	due     chan struct{}        // the tick loop's, capacity 1; nil: nobody loops
+	// lookMS is when the tick loop looks again; 0 while it looks. newMS is the
+	// earliest moment that was made meanwhile, which it may not see; 0: none.
+	lookMS, newMS int64
 }
 
 // waiter waits for one signal.
@@ -140,20 +143,44 @@ func (h *hub) changed(id string) {
 	delete(h.follows, id)
 }
 
-// dueSooner wakes the tick loop to look at the next due moment again.
-func (h *hub) dueSooner() {
+// dueAt wakes the tick loop where it would sleep past a due moment. 0 is none.
+func (h *hub) dueAt(ms int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.due == nil {
-		return
+	switch {
+	case h.due == nil || ms == 0:
+	case h.lookMS > 0 && ms < h.lookMS:
+		h.wakeLoop()
+	case h.lookMS == 0 && (h.newMS == 0 || ms < h.newMS):
+		h.newMS = ms
 	}
+}
+
+// looks notes that the tick loop looks at what is due.
+func (h *hub) looks() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lookMS, h.newMS = 0, 0
+}
+
+// looksAgainAt notes when it will look again, as far as it has seen.
+func (h *hub) looksAgainAt(ms int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lookMS = ms
+	if h.newMS > 0 && h.newMS < ms {
+		h.wakeLoop()
+	}
+}
+
+func (h *hub) wakeLoop() {
 	select {
 	case h.due <- struct{}{}:
 	default: // it has been told already
 	}
 }
 
-// loop gives the channel by which dueSooner wakes the tick loop.
+// loop gives the channel by which dueAt wakes the tick loop.
 func (h *hub) loop() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -76,7 +76,13 @@ func (e *Engine) advance(ctx context.Context, id string) error {
 	if err != nil || len(sightings) == 0 {
 		return err
 	}
-	return e.store.Sight(ctx, sightings)
+	if err := e.store.Sight(ctx, sightings); err != nil {
+		return err
+	}
+	for _, s := range sightings {
+		e.hub.dueAt(s.DueAtMS)
+	}
+	return nil
 }
 
 // lookAtWorkers decides about dispatched tasks whose due moment passed. One
@@ -156,6 +162,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer func() { <-done }()
 	var swept time.Time
 	for ctx.Err() == nil {
+		e.hub.looks()
 		report, err := e.Tick(ctx, tickBatch)
 		if err != nil && ctx.Err() == nil {
 			e.log.ErrorContext(ctx, "the tick failed", "error", err)
@@ -167,7 +174,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		if report.More && err == nil {
 			continue
 		}
-		e.sleep(ctx, e.untilDue(report.NextMS), sooner)
+		pause := e.untilDue(report.NextMS)
+		e.hub.looksAgainAt(e.localMS() + pause.Milliseconds())
+		e.sleep(ctx, pause, sooner)
 	}
 	return nil
 }
