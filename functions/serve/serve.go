@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/aws/aws-lambda-go/events"
+
 	"perigee/functions/httpapi"
 	"perigee/functions/lambdahttp"
 	"perigee/infra/config"
@@ -19,7 +21,11 @@ func Function(i *instance.Instance) lambdahttp.Function {
 		Ready:           func(ctx context.Context) error { return firstError(i.Ready(ctx), i.Store.Ping(ctx)) },
 		Logger:          i.Log,
 	})
-	return lambdahttp.Handler(identified(api, &i.Settings), i.Log)
+	answer := lambdahttp.Handler(identified(api, &i.Settings), i.Log)
+	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+		defer i.After(ctx)
+		return answer(ctx, event)
+	}
 }
 
 // identified hands on what an authorizer in front has found out.

@@ -16,6 +16,7 @@ func main() {
 	t := ticker.Ticker{Engine: i.Engine, Mode: i.Settings.TickMode, Arm: i.Arm, Log: i.Log}
 	// What the event says does not matter: what is due stands in the database.
 	lambda.Start(func(ctx context.Context) (ticker.Done, error) {
+		defer i.After(ctx)
 		if err := i.Ready(ctx); err != nil {
 			return ticker.Done{}, i.Failed(ctx, err)
 		}

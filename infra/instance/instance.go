@@ -15,6 +15,9 @@ import (
 	"perigee/infra/config"
 	"perigee/infra/database"
 	"perigee/infra/logs"
+	"perigee/infra/metrics"
+	"perigee/infra/wake"
+	"perigee/infra/watch"
 	"perigee/store"
 )
 
@@ -26,6 +29,8 @@ type Instance struct {
 	Engine   *engine.Engine
 
 	cloud   *cloud.Cloud
+	metrics *metrics.Recorder
+	wake    *wake.Keeper // nil but in tick mode on-demand
 	mu      sync.Mutex
 	checked bool // the schema is this release's
 }
@@ -51,7 +56,10 @@ func New(ctx context.Context, environment config.Source, w io.Writer) (*Instance
 		}
 		return nil, err
 	}
-	i := &Instance{Settings: settings, Log: logs.New(w, settings), cloud: cloud.New(settings.Region, environment)}
+	i := &Instance{
+		Settings: settings, Log: logs.New(w, settings),
+		cloud: cloud.New(settings.Region, environment), metrics: metrics.New(w, settings.Stack, nil),
+	}
 	if err := i.build(ctx); err != nil {
 		i.Log.ErrorContext(ctx, "the function cannot start", "error", err)
 		return nil, err
@@ -60,10 +68,17 @@ func New(ctx context.Context, environment config.Source, w io.Writer) (*Instance
 }
 
 func (i *Instance) build(ctx context.Context) error {
-	st, err := database.Open(ctx, i.Settings, i.cloud)
+	opened, err := database.Open(ctx, i.Settings, i.cloud)
 	if err != nil {
 		return err
 	}
+	watchers := []watch.Watcher{i.metrics}
+	if i.Settings.TickMode == config.TickOnDemand {
+		schedule := cloud.Schedule{Cloud: i.cloud, Group: i.Settings.WakeGroup, Target: i.Settings.WakeTarget, Role: i.Settings.WakeRole}
+		i.wake = &wake.Keeper{Due: opened.Due, Arm: schedule.Arm}
+		watchers = append(watchers, i.wake)
+	}
+	st := watch.Store(opened, watchers...)
 	options := i.Settings.Engine
 	options.HoldPolls, options.Logger = false, i.Log
 	eng, err := engine.New(st, options)
@@ -101,8 +116,16 @@ func (i *Instance) Ready(ctx context.Context) error {
 const retryAfter = 2 * time.Second
 
 // Arm has the tick function called at a moment, in tick mode on-demand.
-func (i *Instance) Arm(ctx context.Context, at time.Time) error {
-	return cloud.Schedule{
-		Cloud: i.cloud, Group: i.Settings.WakeGroup, Target: i.Settings.WakeTarget, Role: i.Settings.WakeRole,
-	}.Arm(ctx, at)
+func (i *Instance) Arm(ctx context.Context, at time.Time) error { return i.wake.Set(ctx, at) }
+
+// After is called when a call has been answered, within its time: it writes the
+// metrics and, in tick mode on-demand, sets the wake-up. What fails here fails
+// no call.
+func (i *Instance) After(ctx context.Context) {
+	if i.wake != nil {
+		if err := i.wake.Settle(ctx); err != nil {
+			i.Log.WarnContext(ctx, "the next wake-up could not be set; polls or the hourly tick see to what is due", "error", err)
+		}
+	}
+	i.metrics.Flush()
 }

@@ -1,0 +1,94 @@
+package wake
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"perigee/store"
+)
+
+// Keeper knows of the moments that this instance has planned. It is a
+// watch.Watcher, and safe for concurrent use.
+type Keeper struct {
+	// Due lists due work, for the nearest moment of all.
+	Due func(context.Context, store.DueRequest) (store.Due, error)
+	// Arm sets the wake-up, in place of the one before.
+	Arm func(ctx context.Context, at time.Time) error
+
+	mu      sync.Mutex
+	planned int64 // epoch milliseconds of the earliest moment since Settle; 0: none
+	armed   int64 // that is known to be set; 0: none
+}
+
+// Committed notes the moments of a decision.
+func (k *Keeper) Committed(c store.Commit) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c.Head.FinishedAtMS == 0 {
+		k.plan(c.Head.DueAtMS)
+	}
+	for i := range c.Inserted {
+		k.plan(c.Inserted[i].DueAtMS)
+	}
+	for i := range c.Children {
+		k.plan(c.Children[i].Head.DueAtMS)
+	}
+}
+
+// Claimed notes when attempts have to be looked at.
+func (k *Keeper) Claimed(c store.Claimed) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range c.Tasks {
+		k.plan(c.Tasks[i].DueAtMS)
+	}
+}
+
+// Looked is of no interest: a tick sets its own wake-up.
+func (k *Keeper) Looked(store.Due) {}
+
+func (k *Keeper) plan(ms int64) {
+	if ms != 0 && (k.planned == 0 || ms < k.planned) {
+		k.planned = ms
+	}
+}
+
+// Settle sets the wake-up where a moment was planned that comes before it. There
+// is one schedule for all instances: what it is set to is the nearest moment in
+// the database, so that nobody puts off another's. Two instances that do so at
+// once may still; then polls, or the hourly pass, see to what is due.
+func (k *Keeper) Settle(ctx context.Context) error {
+	now := time.Now().UnixMilli()
+	k.mu.Lock()
+	planned := k.planned
+	needed := planned != 0 && (k.armed <= now || planned < k.armed)
+	k.planned = 0
+	k.mu.Unlock()
+	if !needed {
+		return nil
+	}
+	due, err := k.Due(ctx, store.DueRequest{Limit: 1})
+	if err != nil {
+		return err
+	}
+	at := planned
+	switch {
+	case len(due.ExecutionIDs) > 0 || due.Outbox:
+		at = now
+	case due.NextMS != 0:
+		at = due.NextMS
+	}
+	return k.Set(ctx, time.UnixMilli(at))
+}
+
+// Set sets the wake-up.
+func (k *Keeper) Set(ctx context.Context, at time.Time) error {
+	if err := k.Arm(ctx, at); err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.armed = at.UnixMilli()
+	return nil
+}
