@@ -24,6 +24,7 @@ type suite struct {
 	self    string   // this program
 	perigee string   // the real binary
 	cluster *url.URL // of a Postgres server, without a database; nil until asked for
+	setting []string // of that server, beside the usual ones
 	stop    []func()
 	made    int // databases
 }
@@ -80,7 +81,7 @@ func (s *suite) database(ctx context.Context, store string) (string, error) {
 // when it is first needed.
 func (s *suite) createDatabase(ctx context.Context, name string) (string, error) {
 	if s.cluster == nil {
-		base, stop, err := pgtest.Start()
+		base, stop, err := pgtest.Start(s.setting...)
 		if err != nil {
 			return "", err
 		}

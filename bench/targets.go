@@ -75,7 +75,7 @@ var targets = []target{
 	{foldTime, decodeTime, "", false, 1.3},
 	{roundTime, celTime, "", false, 200},
 	{warmLate, warmEarly, "sqlite", false, 2},
-	{coldFull, coldHalf, "sqlite", false, 2.4},
+	{coldFull, coldHalf, "sqlite", false, 4},
 	{callBytes, "", "", false, 64 << 10},
 	{callAllocs, "", "", false, 400},
 	{devResident, "", "sqlite", false, 150},
