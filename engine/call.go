@@ -20,32 +20,33 @@ const maxTries = 8
 // commands, decide, commit. It sets each job's err. The first try takes no
 // lock; after a lost race the head is locked while deciding, so that contention
 // becomes a queue and not a storm.
-func (e *Engine) pass(ctx context.Context, id string, jobs []*job) *attempt {
-	p := &attempt{engine: e, id: id, jobs: jobs}
-	for _, j := range jobs {
+func (p *attempt) pass(ctx context.Context) {
+	for _, j := range p.jobs {
 		p.looks = p.looks || j.looks
 	}
 	defer p.releaseAll()
 	if p.guess(ctx) {
-		return p
+		return
 	}
 	var err error
 	for try := range maxTries {
 		if try == 1 && p.viaInbox(ctx) {
-			return p
+			return
 		}
 		if err = p.try(ctx, try); err == nil {
 			p.settle()
-			return p
+			return
 		}
 		if again, fatal := p.again(ctx, err); !again {
-			return p.fail(fatal)
+			p.fail(fatal)
+			return
 		}
 		if p.onlyLooks() {
-			return p.fail(nil)
+			p.fail(nil)
+			return
 		}
 	}
-	return p.fail(&Error{Code: Conflict, Message: fmt.Sprintf("the execution changed %d times while the call tried to write; repeat it with the same ids", maxTries), RetryAfter: retryAfter, Cause: err})
+	p.fail(&Error{Code: Conflict, Message: fmt.Sprintf("the execution changed %d times while the call tried to write; repeat it with the same ids", maxTries), RetryAfter: retryAfter, Cause: err})
 }
 
 // attempt is one pass: what it decides from, and what it decided.
@@ -60,8 +61,9 @@ type attempt struct {
 	loaded  store.Loaded
 	base    *decide.Machine // as loaded
 	machine *decide.Machine
-	next    []store.Task // dispatched in this very commit
-	handed  []*handover  // of next, what goes to polls that wait
+	tags    map[string]string // of an execution that is created
+	next    []store.Task      // dispatched in this very commit
+	handed  []*handover       // of next, what goes to polls that wait
 	commit  *store.Commit
 	size    size // of what the machine was made from
 }
@@ -115,23 +117,42 @@ func (p *attempt) decide(l store.Loaded, warm warmState) (c *store.Commit, err e
 		return nil, err
 	}
 	p.base = p.machine.Clone()
+	p.machine.At(l.NowMS)
+	p.takeReports()
+	p.applyJobs(&l)
 	for id, linked := range p.taken {
 		p.machine.TakenChild(id, linked)
 	}
-	p.machine.At(l.NowMS)
-	p.takeReports()
-	for _, j := range p.jobs {
-		j.err = j.apply(p.machine, &l)
-	}
 	more := p.machine.Run()
 	for _, j := range p.jobs {
-		if j.after != nil && j.err == nil {
-			p.next = append(p.next, j.after(p.machine)...)
+		if j.next = nil; j.after != nil && j.err == nil {
+			j.next = j.after(p.machine)
+			p.next = append(p.next, j.next...)
 		}
 	}
 	p.handOver()
 	p.commit = p.build(more)
 	return p.commit, nil
+}
+
+// applyJobs applies the commands in their order, each to what those before it
+// have left. Of those that meet where there is no execution yet, only a start is
+// one: another comes too early, and a start that was refused leaves nothing to
+// the next, which may be of another workflow.
+func (p *attempt) applyJobs(l *store.Loaded) {
+	p.tags = nil
+	for _, j := range p.jobs {
+		if p.machine.State().LastSeq == 0 {
+			if j.create == nil {
+				j.err = errorf(NotFound, "execution %q not found", p.id)
+				continue
+			}
+			p.machine = decide.New(j.create(), history.New(p.id))
+			p.machine.At(l.NowMS)
+			p.tags = j.tags
+		}
+		j.err = j.apply(p.machine, l)
+	}
 }
 
 // takeReports applies the results that lie in the inbox, before anything else.
@@ -146,9 +167,8 @@ func (p *attempt) takeReports() {
 }
 
 // materialize makes the machine of what was loaded: from the warm one, from a
-// snapshot, or from the start. Where the execution does not exist it is the
-// machine of the job that creates it; without one every job fails and the
-// machine is nil.
+// snapshot, or from the start. Where the execution does not exist and a job may
+// create it the machine is an empty one; else every job fails and it is nil.
 func (e *Engine) materialize(id string, l *store.Loaded, warm warmState, jobs []*job) (*decide.Machine, size, error) {
 	if l.Head == nil {
 		for _, j := range jobs {
@@ -240,7 +260,11 @@ func (p *attempt) again(ctx context.Context, err error) (again bool, fatal error
 	case errors.As(err, &lost):
 		return true, nil
 	case errors.As(err, &child):
-		return p.learnChildren(ctx, child), fromStore(err, "execution")
+		err := p.learnChildren(ctx)
+		return err == nil, fromStore(err, "execution")
+	case errors.Is(err, store.ErrBusy):
+		// A lock was not to be had in time, or a deadlock was resolved.
+		return ctx.Err() == nil, fromStore(err, "execution")
 	case errors.Is(err, store.ErrUnknownOutcome):
 		// The commands' ids are in what was written: the next load shows them.
 		p.engine.states.drop(p.id)
@@ -254,20 +278,20 @@ func (p *attempt) again(ctx context.Context, err error) (again bool, fatal error
 
 // learnChildren finds out which of the children to create exist already, and
 // whether they are this execution's own.
-func (p *attempt) learnChildren(ctx context.Context, _ *store.ChildExistsError) bool {
+func (p *attempt) learnChildren(ctx context.Context) error {
 	if p.taken == nil {
 		p.taken = map[string]bool{}
 	}
 	for _, c := range p.machine.Children() {
 		l, err := p.engine.store.Load(ctx, store.LoadRequest{ID: c.ID, NowMS: p.engine.nowMS()})
 		if err != nil {
-			return false
+			return fmt.Errorf("load the child %s: %w", c.ID, err)
 		}
 		if l.Head != nil {
 			p.taken[c.ID] = l.Head.ParentID == c.Parent.ExecutionID && l.Head.ParentStep == c.Parent.Step
 		}
 	}
-	return true
+	return nil
 }
 
 // settle follows up on a commit in this process: the machine is kept warm and
@@ -322,12 +346,11 @@ func (p *attempt) onlyLooks() bool {
 }
 
 // fail gives every job the same error, or none: nothing was written.
-func (p *attempt) fail(err error) *attempt {
+func (p *attempt) fail(err error) {
 	p.commit = nil
 	for _, j := range p.jobs {
-		j.err = err
+		j.err, j.next = err, nil
 	}
-	return p
 }
 
 // newIncarnation makes the number that tells two executions of one id apart.

@@ -58,13 +58,7 @@ func (p *attempt) head(more bool) store.Head {
 		h.Incarnation, h.Tags = p.loaded.Head.Incarnation, p.loaded.Head.Tags
 		return h
 	}
-	h.Incarnation = newIncarnation()
-	for _, j := range p.jobs {
-		if j.create != nil {
-			h.Tags = j.tags
-			break
-		}
-	}
+	h.Incarnation, h.Tags = newIncarnation(), p.tags
 	h.CreatedAtMS = state.CreatedAtMS
 	return h
 }

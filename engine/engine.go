@@ -82,6 +82,8 @@ func fromStore(err error, what string) error {
 		return nil
 	case errors.As(err, &e):
 		return e
+	case errors.Is(err, store.ErrBusy):
+		return &Error{Code: Unavailable, Message: "others kept what the call needs; repeat it with the same ids", RetryAfter: retryAfter, Cause: err}
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrUnknownOutcome):
 		return &Error{Code: Unavailable, Message: "the database cannot be reached; repeat the call with the same ids", RetryAfter: retryAfter, Cause: err}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

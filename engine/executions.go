@@ -121,7 +121,10 @@ func (e *Engine) Cancel(ctx context.Context, id, reason string) (*history.State,
 			return nil
 		},
 	})
-	return state, err
+	if err != nil {
+		return nil, err
+	}
+	return state, nil
 }
 
 // Signal sends a signal and gives the sequence number of its event. The same
@@ -135,7 +138,10 @@ func (e *Engine) Signal(ctx context.Context, id, name string, payload exactjson.
 		seq, err = e.signal(m, name, payload, signalID)
 		return err
 	}})
-	return seq, err
+	if err != nil {
+		return 0, err
+	}
+	return seq, nil
 }
 
 func (e *Engine) signal(m *decide.Machine, name string, payload exactjson.Value, signalID string) (uint64, error) {

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -15,7 +17,8 @@ import (
 type job struct {
 	// apply checks the command against the state and emits its events. It runs
 	// anew on every try, so it sets what it answers and keeps nothing. An error
-	// means that it emitted nothing.
+	// means that it emitted nothing. What it sets may be read where do returned
+	// no error: after any other the leader may still be at work.
 	apply func(m *decide.Machine, l *store.Loaded) error
 	// results are what the job reports of attempts; nil for other commands.
 	results []reported
@@ -28,8 +31,10 @@ type job struct {
 	// work: it is dropped when it loses a race.
 	looks bool
 
-	done chan struct{}
-	err  error
+	until time.Time // when the caller's time is over; zero: never
+	done  chan struct{}
+	next  []store.Task // what after dispatched, in the try that was committed
+	err   error
 }
 
 // lineup holds the jobs that wait for each execution.
@@ -49,9 +54,14 @@ const callTimeout = 20 * time.Second
 
 // do runs a job for an execution, alone or together with others.
 func (e *Engine) do(ctx context.Context, id string, j *job) error {
+	if err := ctx.Err(); err != nil {
+		return fromStore(err, "execution") // nobody waits for it any more
+	}
 	j.done = make(chan struct{})
+	j.until, _ = ctx.Deadline()
 	if e.lines.join(id, j) {
-		e.lead(ctx, id)
+		e.lead(ctx, id, e.lines.take(id))
+		return j.err
 	}
 	select {
 	case <-j.done:
@@ -59,7 +69,7 @@ func (e *Engine) do(ctx context.Context, id string, j *job) error {
 	case <-ctx.Done():
 		// The leader may still commit it: the caller's retry, with the same
 		// ids, finds out.
-		return &Error{Code: Unavailable, Message: "the call ran out of time; repeat it with the same ids", RetryAfter: retryAfter, Cause: ctx.Err()}
+		return fromStore(ctx.Err(), "execution")
 	}
 }
 
@@ -94,39 +104,50 @@ func (l *lineup) take(id string) []*job {
 	return jobs
 }
 
-// lead commits for all who wait. The leader serves the batch that holds its
-// own job; when others came in meanwhile the lead passes to a goroutine, so
-// that no caller works for others for ever. What a commit makes due in other
-// executions is done after the line is left: it may come back to this one.
-func (e *Engine) lead(ctx context.Context, id string) {
-	first := e.serve(ctx, id, e.lines.take(id))
-	if jobs := e.lines.take(id); jobs != nil {
-		go func() {
-			ctx := context.WithoutCancel(ctx)
-			var passes []*attempt
-			for ; jobs != nil; jobs = e.lines.take(id) {
-				passes = append(passes, e.serve(ctx, id, jobs))
-			}
-			for _, p := range passes {
-				e.follow(ctx, p)
-			}
-		}()
+// lead commits for a batch of those who wait. When others came in meanwhile the
+// lead passes to a goroutine, so that no caller works for others for ever. What
+// a commit makes due in other executions is done after the line is left: it may
+// come back to this one.
+func (e *Engine) lead(ctx context.Context, id string, jobs []*job) {
+	p := e.serve(ctx, id, jobs)
+	if next := e.lines.take(id); next != nil {
+		go e.lead(context.WithoutCancel(ctx), id, next)
 	}
-	e.follow(context.WithoutCancel(ctx), first)
+	e.follow(ctx, p)
 }
 
-// serve runs one batch and tells each job how it went. A caller that goes away
-// takes nobody's commit along: only its deadline counts.
-func (e *Engine) serve(ctx context.Context, id string, jobs []*job) *attempt {
-	deadline := time.Now().Add(callTimeout)
-	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
-		deadline = d
-	}
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+// serve runs one batch and tells each job how it went, whatever happens: a line
+// that nobody leads would hold up its execution for good. A caller that goes
+// away takes nobody's commit along.
+func (e *Engine) serve(ctx context.Context, id string, jobs []*job) (p *attempt) {
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), endOf(jobs))
 	defer cancel()
-	p := e.pass(ctx, id, jobs)
-	for _, j := range jobs {
-		close(j.done)
-	}
+	p = &attempt{engine: e, id: id, jobs: jobs}
+	defer func() {
+		if r := recover(); r != nil {
+			e.states.drop(id)
+			p.fail(&Error{Code: Internal, Message: "the server failed; its log says why", Cause: fmt.Errorf("%v\n%s", r, debug.Stack())})
+		}
+		for _, j := range jobs {
+			close(j.done)
+		}
+	}()
+	p.pass(ctx)
 	return p
+}
+
+// endOf is when a batch has to be done: when the time of the last of its
+// callers is over.
+func endOf(jobs []*job) time.Time {
+	longest := time.Now().Add(callTimeout)
+	var end time.Time
+	for _, j := range jobs {
+		if j.until.IsZero() || j.until.After(longest) {
+			return longest
+		}
+		if j.until.After(end) {
+			end = j.until
+		}
+	}
+	return end
 }

@@ -134,7 +134,6 @@ func decidedResult(r Result) decide.Result {
 
 // report applies the results of one execution in one commit.
 func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) error {
-	var got []Assignment
 	j := &job{results: group, apply: func(m *decide.Machine, _ *store.Loaded) error {
 		for _, r := range group {
 			if !issuedTo(m, r.token) {
@@ -147,23 +146,19 @@ func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) e
 		return nil
 	}}
 	if wish != nil && len(wish.got) < len(wish.secrets) {
-		j.after = func(m *decide.Machine) []store.Task {
-			got = nil
-			tasks := e.dispatchNext(m, wish)
-			for _, t := range tasks {
-				got = append(got, assignmentOf(t))
-			}
-			return tasks
-		}
+		j.after = func(m *decide.Machine) []store.Task { return e.dispatchNext(m, wish) }
 	}
 	err := e.do(ctx, group[0].token.execution, j)
 	if errors.Is(err, errorf(NotFound, "")) {
 		return nil // the ack says so
 	}
-	if err == nil && wish != nil {
-		wish.got = append(wish.got, got...)
+	if err != nil {
+		return err
 	}
-	return err
+	for _, t := range j.next {
+		wish.got = append(wish.got, assignmentOf(t))
+	}
+	return nil
 }
 
 // issuedTo reports whether the attempt under way, if it is the token's, is with
@@ -222,12 +217,13 @@ func (e *Engine) dispatchTo(m *decide.Machine, unit string, seq uint64, row deci
 // Progress records what a worker says of an attempt, at most once a second,
 // and keeps its session alive. It reports whether the attempt is still the
 // current one and whether the worker should stop.
-func (e *Engine) Progress(ctx context.Context, token string, details exactjson.Value) (accepted, cancel bool, err error) {
+func (e *Engine) Progress(ctx context.Context, token string, details exactjson.Value) (current, stop bool, err error) {
 	t, ok := parseToken(token)
 	if !ok {
 		return false, true, nil
 	}
-	session := ""
+	var accepted, cancel bool
+	var session string
 	err = e.do(ctx, t.execution, &job{apply: func(m *decide.Machine, _ *store.Loaded) error {
 		if err := e.checkPayload("details", details, decide.Program{Definition: m.Definition()}); err != nil {
 			return err

@@ -55,12 +55,13 @@ func (e *Engine) Start(ctx context.Context, r StartRequest) (Started, error) {
 	return started, nil
 }
 
-func (e *Engine) start(ctx context.Context, r StartRequest, program decide.Program) (created bool, err error) {
+func (e *Engine) start(ctx context.Context, r StartRequest, program decide.Program) (bool, error) {
+	created := false
 	input, refused := e.checkInput(program, r.Input)
 	if full := e.roomForOne(ctx); full != nil && refused == nil {
 		refused = full
 	}
-	err = e.do(ctx, r.ExecutionID, &job{
+	err := e.do(ctx, r.ExecutionID, &job{
 		tags:   r.Tags,
 		create: func() decide.Program { return program },
 		apply: func(m *decide.Machine, l *store.Loaded) error {
@@ -76,7 +77,10 @@ func (e *Engine) start(ctx context.Context, r StartRequest, program decide.Progr
 			return nil
 		},
 	})
-	return created, err
+	if err != nil {
+		return false, err
+	}
+	return created, nil
 }
 
 // checkInput applies the definition's defaults and its input schema.
