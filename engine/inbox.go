@@ -39,15 +39,18 @@ func (p *attempt) viaInbox(ctx context.Context) bool {
 			// The reports are safe. The lock finds out what became of this try.
 			return false
 		}
-		if !pause(ctx, wait) || p.takenIn(ctx) {
-			break
+		if !pause(ctx, wait) {
+			return false
+		}
+		if p.takenIn(ctx) {
+			p.acceptAll()
+			return true
 		}
 		wait = min(2*wait, drainLongest)
 	}
-	// Whoever holds the head, or the next tick, takes the results in.
-	p.commit = nil
-	p.acceptAll()
-	return true
+	// Leaving now could strand the results until the next tick, for not everyone
+	// who holds the head looks again: the lock's queue is fair.
+	return false
 }
 
 // putReports writes every result of the batch to its task row; false where one
@@ -104,9 +107,11 @@ func (p *attempt) takenIn(ctx context.Context) bool {
 	return true
 }
 
+// acceptAll answers for the one who took the results in. What the tries that
+// were lost handed out was not.
 func (p *attempt) acceptAll() {
+	p.fail(nil)
 	for _, j := range p.jobs {
-		j.err = nil
 		for _, r := range j.results {
 			r.ack.Accepted, r.ack.Reason = true, ""
 		}
