@@ -15,7 +15,7 @@ import (
 // makes them true and delivered right after it or, if the process died, by the
 // next tick. Delivering one twice changes nothing.
 const (
-	messageChildEnded  = "child_ended"  // to the parent: its unit's child is done
+	messageChildEnded  = "child_ended"  // to the parent: its unit's child is done, if it is
 	messageCancelChild = "cancel_child" // to the child: nobody waits for it any more
 )
 
@@ -37,6 +37,7 @@ func (p *attempt) projectMessages(c *store.Commit) {
 			CreatedAtMS: p.machine.Now(),
 		})
 	}
+	p.askChildren(c)
 	if state.Parent == nil || !state.Status.Terminal() || p.base.State().Status.Terminal() {
 		return
 	}
@@ -49,6 +50,29 @@ func (p *attempt) projectMessages(c *store.Commit) {
 		Payload:     string(exactjson.EmptyObject),
 		CreatedAtMS: p.machine.Now(),
 	})
+}
+
+// askChildren sends for the ends of children that existed before their units
+// were dispatched: what such a child had to say may have come too early, and
+// been passed over. One that still runs says it in its own time.
+func (p *attempt) askChildren(c *store.Commit) {
+	if len(p.taken) == 0 {
+		return
+	}
+	for _, r := range p.machine.Records() {
+		e, ok := r.Event.(history.StepDispatched)
+		if child, found := strings.CutPrefix(e.WorkerSession, childPrefix); ok && found && p.taken[child] {
+			c.Outbox = append(c.Outbox, store.Message{
+				ID:          child + "/found",
+				Kind:        messageChildEnded,
+				Source:      child,
+				Target:      p.id,
+				Unit:        e.Step,
+				Payload:     string(exactjson.EmptyObject),
+				CreatedAtMS: p.machine.Now(),
+			})
+		}
+	}
 }
 
 // childrenToCancel are the units whose children nobody waits for any more: all
@@ -74,18 +98,31 @@ func (p *attempt) childrenToCancel() []string {
 }
 
 // follow does what a commit makes due at once in other executions: children
-// that it created are advanced, messages are delivered. What fails here is
-// found by the next tick.
+// that it created are advanced, messages are delivered. What fails here, or is
+// not done when the caller's time is over, is found by the next tick.
 func (e *Engine) follow(ctx context.Context, p *attempt) {
-	if p.commit == nil {
+	if p.commit == nil || len(p.commit.Children)+len(p.commit.Outbox) == 0 {
 		return
 	}
+	deadline, bounded := ctx.Deadline()
+	ctx = context.WithoutCancel(ctx) // a caller that hung up changes nothing
+	if bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline)
+		defer cancel()
+	}
 	for _, child := range p.commit.Children {
+		if ctx.Err() != nil {
+			return
+		}
 		if err := e.advance(ctx, child.Head.ID); err != nil {
 			e.log.WarnContext(ctx, "a new child waits for the next tick", "execution_id", child.Head.ID, "error", err)
 		}
 	}
 	for _, m := range p.commit.Outbox {
+		if ctx.Err() != nil {
+			return
+		}
 		if err := e.deliver(ctx, m); err != nil {
 			e.log.WarnContext(ctx, "a message waits for the next tick", "message", m.ID, "error", err)
 		}

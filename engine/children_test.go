@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"testing"
+
+	"perigee/engine/decide"
+	"perigee/engine/definition"
+	"perigee/engine/exactjson"
+	"perigee/engine/history"
+	"perigee/store"
+)
+
+const withChild = `
+name: parent
+version: "1.0.0"
+steps: [ { id: c, workflow: computes@1.0.0 } ]
+`
+
+const computes = `
+name: computes
+version: "1.0.0"
+steps: [ { id: sum, compute: "${1 + 1}" } ]
+output: "${steps.sum.output}"
+`
+
+// A parent that finds its child there, as after a loss of its own last events,
+// must not wait for an end that was told before.
+func TestChildren_AnEndThatWasToldTooEarlyIsAskedFor(t *testing.T) {
+	st, engines := openEngines(t, 1, Options{})
+	e := engines[0]
+	for _, source := range []string{computes, withChild} {
+		if _, err := e.RegisterDefinition(t.Context(), []byte(source), definition.YAML); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := e.Definition(t.Context(), "computes", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := history.ChildID("p", "c")
+	program, err := e.program(t.Context(), info.Hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := decide.New(program, history.New(child))
+	m.At(1)
+	m.Create(history.WorkflowCreated{
+		Workflow: info.Name, Version: info.Version, DefinitionHash: info.Hash, Input: exactjson.EmptyObject,
+		Parent: &history.ParentRef{ExecutionID: "p", Step: "c"},
+	})
+	m.Run()
+	head := headOf(m, false)
+	head.Incarnation = 1
+	if err := st.Commit(t.Context(), store.Commit{Head: head, Events: eventsOf(m.Records())}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Start(t.Context(), StartRequest{Workflow: "parent", ExecutionID: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	state, err := e.Execution(t.Context(), "p", 0)
+	if err != nil || state.Status != history.Completed || state.Unit("c").Output != "2" {
+		t.Errorf("the parent: %+v, %v", state, err)
+	}
+	if left, err := st.Outbox(t.Context(), "", 10); err != nil || len(left) > 0 {
+		t.Errorf("undelivered: %+v, %v", left, err)
+	}
+}
