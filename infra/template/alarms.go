@@ -1,6 +1,8 @@
 package template
 
 import (
+	"encoding/json"
+	"regexp"
 	"strings"
 )
 
@@ -25,6 +27,7 @@ func alarms(t *Template, s Surroundings) (faults []string) {
 			faults = append(faults, r.fault("TreatMissingData must be %s, is %q", want, got))
 		}
 	}
+	faults = append(faults, shown(t, s)...)
 	for _, name := range alarmed {
 		if !contains(seen, name) {
 			faults = append(faults, "Resources: there is no "+name)
@@ -71,6 +74,32 @@ func measured(r resource, s Surroundings) (faults []string) {
 	metric(r.get())
 	for _, m := range list(r.get("Metrics")) {
 		metric(at(m, "MetricStat", "Metric"))
+	}
+	return faults
+}
+
+var (
+	// ourRows are the rows of a widget from its first one of namespace Perigee
+	// on; "." repeats the namespace of the row above.
+	ourRows = regexp.MustCompile(`(?s)\["Perigee", .*?\]\]`)
+	rowName = regexp.MustCompile(`\["(?:Perigee|\.)", "(\w+)"`)
+)
+
+// shown checks that the dashboard shows metrics that are written.
+func shown(t *Template, s Surroundings) (faults []string) {
+	for _, r := range t.resources("AWS::CloudWatch::Dashboard") {
+		body := list(r.get("DashboardBody", "Fn::Sub"))
+		if len(body) == 0 || !json.Valid([]byte(text(body[0]))) {
+			faults = append(faults, r.fault("DashboardBody must be !Sub of JSON"))
+			continue
+		}
+		for _, widget := range ourRows.FindAllString(text(body[0]), -1) {
+			for _, m := range rowName.FindAllStringSubmatch(widget, -1) {
+				if !contains(s.Metrics, m[1]) {
+					faults = append(faults, r.fault("no function writes the metric %s", m[1]))
+				}
+			}
+		}
 	}
 	return faults
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"perigee/infra/config"
+	"perigee/infra/metrics"
 	"perigee/infra/template"
 )
 
@@ -28,9 +29,7 @@ func surroundings(t *testing.T) template.Surroundings {
 	return template.Surroundings{
 		Runbook:   readFile(t, "docs/runbook.md"),
 		Variables: func(name string) bool { return strings.Contains(settings, "`"+name+"`") },
-		Metrics: []string{
-			"TickPasses", "OldestDueSeconds", "OldestReadySeconds", "ParkedExecutions", "AdvancedExecutions", "DeliveredMessages",
-		},
+		Metrics:   metrics.Names(),
 		Source: func(folder string) bool {
 			info, err := os.Stat(filepath.Join(root, folder, "main.go"))
 			return err == nil && !info.IsDir()
