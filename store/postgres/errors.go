@@ -18,6 +18,8 @@ const (
 	codeUniqueViolation      = "23505"
 	codeReadOnlyTransaction  = "25006" // the server became a replica
 	codeIdleInTransaction    = "25P03"
+	codeInvalidAuthorization = "28000"
+	codeInvalidPassword      = "28P01"
 	codeSerializationFailure = "40001"
 	codeDeadlock             = "40P01"
 	codeUndefinedTable       = "42P01"
@@ -55,6 +57,12 @@ func isConflict(err error) bool {
 	}
 	code := sqlState(err)
 	return code == codeSerializationFailure || code == codeDeadlock
+}
+
+// isRefused reports whether the server did not let the user in.
+func isRefused(err error) bool {
+	code := sqlState(err)
+	return code == codeInvalidPassword || code == codeInvalidAuthorization
 }
 
 // isConnectionLost reports whether the connection broke: whether the server

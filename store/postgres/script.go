@@ -169,9 +169,14 @@ func (s *Store) deliver(ctx context.Context, conn *pgxpool.Conn, sc *script) err
 	return sc.send(ctx, conn)
 }
 
-// acquire takes a connection from the pool, which makes one if it must.
+// acquire takes a connection from the pool, which makes one if it must. Where
+// passwords are made for each connection, one that the server refuses is made
+// anew, once: it may have been changed since.
 func (s *Store) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 	conn, err := s.pool.Acquire(ctx)
+	if err != nil && s.config.BeforeConnect != nil && isRefused(err) {
+		conn, err = s.pool.Acquire(ctx)
+	}
 	if err != nil {
 		return nil, &connectError{err}
 	}
