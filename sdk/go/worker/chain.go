@@ -69,7 +69,7 @@ func (r *run) link(taking, tasks, calls context.Context, t *client.Task) (next *
 	if taking.Err() == nil {
 		session = r.sessionID()
 	}
-	return r.reports.report(calls, result, session)
+	return r.reports.report(calls, t.ExecutionID, result, session)
 }
 
 // execute runs the handler and gives what is to be reported. decided is false

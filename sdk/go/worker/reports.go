@@ -13,75 +13,88 @@ import (
 // server's limit for one call.
 const maxBatchBytes = 1 << 20
 
-// reports sends results until they are acknowledged. Up to max calls run at
-// once; results that come meanwhile wait and travel together in the next call,
-// which costs the server one commit for each execution and not for each result.
+// reports sends results until they are acknowledged. Results of one execution
+// take turns, and up to max calls run at once; what comes meanwhile waits and
+// travels together in the next call. A wide fan-out so costs the server a commit
+// for each call and not for each result, which would also compete for the same
+// execution; results of different executions do not wait for each other.
 type reports struct {
 	run *run
 	max int
 
 	mu       sync.Mutex
 	underWay int
+	busy     map[string]bool // executions that a call under way reports to
 	waiting  []*report
 }
 
 // report is one result on its way.
 type report struct {
-	result  client.Result
-	session string            // "": no next task is wanted
-	done    chan *client.Task // the next task, or nil
+	execution string
+	result    client.Result
+	session   string            // "": no next task is wanted
+	done      chan *client.Task // the next task, or nil
 }
 
-// report sends a result and gives the next task, if one was asked for and is
-// ready. It returns when the result is acknowledged or refused for good, or
-// when ctx ends.
-func (q *reports) report(ctx context.Context, result client.Result, session string) *client.Task {
-	p := &report{result: result, session: session}
+// report sends a result of an execution and gives the next task, if one was
+// asked for and is ready. It returns when the result is acknowledged or refused
+// for good, or when ctx ends.
+func (q *reports) report(ctx context.Context, execution string, result client.Result, session string) *client.Task {
+	p := &report{execution: execution, result: result, session: session}
 	q.mu.Lock()
-	if q.underWay == q.max {
+	if q.underWay == q.max || q.busy[execution] {
 		p.done = make(chan *client.Task, 1)
 		q.waiting = append(q.waiting, p)
 		q.mu.Unlock()
 		return <-p.done
 	}
 	q.underWay++
+	q.busy[execution] = true
 	q.mu.Unlock()
 	next := q.alone(ctx, p)
-	q.pass(ctx)
+	q.pass(ctx, p)
 	return next
 }
 
 // pass gives the call that has just ended to those who wait, if any.
-func (q *reports) pass(ctx context.Context) {
-	batch := q.take()
+func (q *reports) pass(ctx context.Context, ended *report) {
+	batch := q.take([]*report{ended})
 	if len(batch) == 0 {
 		return
 	}
 	go func() {
-		for ; len(batch) > 0; batch = q.take() {
+		for ; len(batch) > 0; batch = q.take(batch) {
 			q.send(ctx, batch)
 		}
 	}()
 }
 
-// take removes the next batch from the queue, or ends the call.
-func (q *reports) take() []*report {
+// take ends a call: it removes the next batch from the queue, of executions to
+// which no other call reports, or gives the call's place back.
+func (q *reports) take(ended []*report) (batch []*report) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	n, size := 0, 0
-	for n < len(q.waiting) && n < maxTasks {
-		size += len(q.waiting[n].result.Output)
-		if n > 0 && size > maxBatchBytes {
-			break
+	for _, p := range ended {
+		delete(q.busy, p.execution)
+	}
+	size := 0
+	left := q.waiting[:0]
+	for _, p := range q.waiting {
+		bytes := len(p.result.Output)
+		if q.busy[p.execution] || len(batch) == maxTasks || len(batch) > 0 && size+bytes > maxBatchBytes {
+			left = append(left, p)
+			continue
 		}
-		n++
+		batch, size = append(batch, p), size+bytes
 	}
-	if n == 0 {
+	clear(q.waiting[len(left):])
+	q.waiting = left
+	for _, p := range batch {
+		q.busy[p.execution] = true
+	}
+	if len(batch) == 0 {
 		q.underWay--
-		return nil
 	}
-	batch := append([]*report(nil), q.waiting[:n]...)
-	q.waiting = append(q.waiting[:0], q.waiting[n:]...)
 	return batch
 }
 

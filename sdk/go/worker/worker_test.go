@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -392,6 +393,38 @@ func TestWorker_ResultsThatWaitTravelTogether(t *testing.T) {
 		}
 		if f.batches != 1 {
 			t.Errorf("batches: got %d, want one of the nine that waited for the first", f.batches)
+		}
+	})
+}
+
+func TestWorker_ResultsOfOneExecutionTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.reportTime = time.Second
+		for i := range 9 {
+			f.add(task(fmt.Sprint(i)))
+		}
+		other := task("other")
+		other.ExecutionID = "y"
+		f.add(other)
+		began := time.Now()
+		stop := start(t, f, Options{Concurrency: 10}, echo)
+		first := results(t, f, 2)
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("the first results of both executions: after %v, want 1s", took)
+		}
+		if !slices.ContainsFunc(first, func(r client.Result) bool { return r.Token == "other" }) {
+			t.Errorf("the other execution's result waited for those of the first: %v", first)
+		}
+		results(t, f, 10)
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("all results: after %v, want 2s", took)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if f.batches != 1 {
+			t.Errorf("batches: got %d, want one of the eight that waited for the first", f.batches)
 		}
 	})
 }
