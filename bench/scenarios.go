@@ -94,8 +94,11 @@ func (s *suite) deploy(ctx context.Context, store string, profiles bool) (d *dep
 		stopWorkers()
 		srv.stop()
 	}
-	for _, workflow := range []string{sequentialName(3), fanOutName(100)} {
-		if _, err := d.each(ctx, workflow, 50, 16); err != nil {
+	for _, warm := range []struct {
+		workflow string
+		n        int
+	}{{sequentialName(3), 50}, {fanOutName(100), 3}} {
+		if _, err := d.each(ctx, warm.workflow, warm.n, 16); err != nil {
 			done()
 			return nil, nil, fmt.Errorf("warm up: %w", err)
 		}
