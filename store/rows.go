@@ -242,6 +242,9 @@ type DueRequest struct {
 	Limit int
 	// ReportedAgeMS is how long a reported row may wait before it counts as due.
 	ReportedAgeMS int64
+	// Except are executions to leave out, such as those that failed just now:
+	// they must not keep others from the list.
+	Except []string
 }
 
 // Due lists work.

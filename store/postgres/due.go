@@ -17,19 +17,19 @@ SELECT execution_id, min(moment)
 FROM (
     (SELECT id AS execution_id, due_at AS moment
     FROM executions
-    WHERE due_at <= $1 AND NOT COALESCE(finished_at > 0, FALSE)
+    WHERE due_at <= $1 AND NOT COALESCE(finished_at > 0, FALSE) AND id <> ALL ($4::text[])
     ORDER BY due_at, id
     LIMIT $3)
     UNION ALL
     (SELECT execution_id, due_at
     FROM tasks
-    WHERE due_at <= $1 AND state < 2
+    WHERE due_at <= $1 AND state < 2 AND execution_id <> ALL ($4::text[])
     ORDER BY due_at, execution_id
     LIMIT 250)
     UNION ALL
     (SELECT execution_id, reported_at + $2::bigint
     FROM tasks
-    WHERE reported_at <= $1 - $2::bigint
+    WHERE reported_at <= $1 - $2::bigint AND execution_id <> ALL ($4::text[])
     ORDER BY reported_at, execution_id
     LIMIT 250)
 ) AS due
@@ -81,7 +81,7 @@ func (s *Store) Due(ctx context.Context, r store.DueRequest) (store.Due, error) 
 			}
 			d.ExecutionIDs = append(d.ExecutionIDs, id)
 			return err
-		}, now, r.ReportedAgeMS, r.Limit)
+		}, now, r.ReportedAgeMS, r.Limit, listOf(r.Except))
 		sc.add(outlookSQL, one(&d.NextMS, &d.Outbox), now, r.ReportedAgeMS)
 		sc.add(oldestReadySQL, one(&d.OldestReady))
 	})

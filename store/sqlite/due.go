@@ -23,6 +23,7 @@ FROM (
     FROM tasks
     WHERE reported_at <= ?1 - ?2 AND reported_at IS NOT NULL
 )
+WHERE execution_id NOT IN (SELECT value FROM json_each(?4))
 GROUP BY execution_id
 ORDER BY MIN(moment), execution_id
 LIMIT ?3`
@@ -51,7 +52,11 @@ FROM queues`
 // Due lists executions that have work.
 func (s *Store) Due(ctx context.Context, r store.DueRequest) (store.Due, error) {
 	d := store.Due{NowMS: s.now(r.NowMS)}
-	err := s.snapshot(ctx, "list due executions", func(c *conn) error {
+	except, err := toJSON(append([]string{}, r.Except...))
+	if err != nil {
+		return store.Due{}, wrap("list due executions", err)
+	}
+	err = s.snapshot(ctx, "list due executions", func(c *conn) error {
 		err := c.each(dueSQL, func(rows *sql.Rows) error {
 			var id string
 			var moment int64
@@ -63,7 +68,7 @@ func (s *Store) Due(ctx context.Context, r store.DueRequest) (store.Due, error) 
 			}
 			d.ExecutionIDs = append(d.ExecutionIDs, id)
 			return nil
-		}, d.NowMS, r.ReportedAgeMS, r.Limit)
+		}, d.NowMS, r.ReportedAgeMS, r.Limit, except)
 		if err != nil {
 			return err
 		}

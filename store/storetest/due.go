@@ -41,6 +41,8 @@ var dueRules = []rule{
 		}, due(t, s, r))
 		r.Limit = 2
 		equal(t, "due, two at most", []string{"e-ready", "e-head"}, due(t, s, r).ExecutionIDs)
+		r.Except = []string{"e-head", "e-ready", "e-reported", "nobody"}
+		equal(t, "due, without some", []string{"e-dispatched"}, due(t, s, r).ExecutionIDs)
 	}},
 	{"AMomentIsDueWhenItComes", func(t *testing.T, s store.Store) {
 		c := creation("e1")
