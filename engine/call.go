@@ -80,6 +80,7 @@ func (p *attempt) try(ctx context.Context, try int) error {
 		return fmt.Errorf("load: %w", err)
 	}
 	p.engine.clock.learn(l.NowMS)
+	p.loaded = l
 	if l.Head != nil {
 		// Under the lock of a later try nothing may be read: know it before.
 		if _, err := p.engine.program(ctx, l.Head.DefinitionHash); err != nil {
@@ -269,7 +270,7 @@ func (p *attempt) again(ctx context.Context, err error) (again bool, fatal error
 		// The commands' ids are in what was written: the next load shows them.
 		p.engine.states.drop(p.id)
 		return ctx.Err() == nil, fromStore(err, "execution")
-	case errors.As(err, &broken):
+	case errors.As(err, &broken), errors.Is(err, store.ErrTooLarge) && p.onlyLooks():
 		p.engine.park(ctx, p, err)
 		return false, &Error{Code: Internal, Message: "the execution could not be decided; the server's log says why, `perigee doctor` shows it", Cause: err}
 	}

@@ -30,6 +30,8 @@ type Engine struct {
 	clock    dbClock
 	guesses  guesses
 
+	failedWork, failedMessages asides
+
 	stop sync.Once
 }
 
@@ -69,6 +71,15 @@ func (e *Engine) localMS() int64 {
 		return e.opts.Clock()
 	}
 	return time.Now().UnixMilli()
+}
+
+// storeMS is the moment on the clock that due moments are read by, as far as this
+// process knows it.
+func (e *Engine) storeMS() int64 {
+	if ms, ok := e.clock.now(e); ok {
+		return ms
+	}
+	return e.localMS()
 }
 
 // retryAfter is when a caller may come again after the database was away.

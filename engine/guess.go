@@ -103,18 +103,23 @@ func (g *guesses) lost(nowMS int64) {
 type dbClock struct {
 	mu     sync.Mutex
 	saidMS int64
-	at     time.Time
+	at     time.Time // by the monotonic clock
+	wall   time.Time
 }
 
 // learn takes in a moment that the database has just named.
 func (c *dbClock) learn(ms int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.saidMS, c.at = ms, time.Now()
+	now := time.Now()
+	c.saidMS, c.at, c.wall = ms, now, now.Round(0)
 }
 
 // trustedFor bounds how long the process's own clock carries the estimate.
 const trustedFor = 10 * time.Second
+
+// clocksAgree is how far the process's two clocks may drift apart in that time.
+const clocksAgree = time.Second
 
 // now is the estimate, false where it would be too old. With a clock of its own
 // the engine needs none.
@@ -124,6 +129,9 @@ func (c *dbClock) now(e *Engine) (int64, bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	since := time.Since(c.at)
-	return c.saidMS + since.Milliseconds(), c.saidMS != 0 && since < trustedFor
+	// A process that was frozen, or moved, may find that one of its own clocks
+	// stood still meanwhile: then neither says how long it was.
+	now := time.Now()
+	since, wall := now.Sub(c.at), now.Round(0).Sub(c.wall)
+	return c.saidMS + since.Milliseconds(), c.saidMS != 0 && since < trustedFor && (wall-since).Abs() < clocksAgree
 }

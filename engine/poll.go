@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"perigee/engine/exactjson"
@@ -83,17 +84,31 @@ func (e *Engine) nextPoll(session string, tasks int) time.Duration {
 	return max(time.Millisecond, rand.N(most))
 }
 
-// claim asks the store for tasks and advances the due executions it names.
+// claim asks the store for tasks and advances the due executions it names. Where
+// there was no task that may have made one ready.
 func (e *Engine) claim(ctx context.Context, r store.ClaimRequest) ([]Assignment, error) {
+	tasks, due, err := e.claimOnce(ctx, r)
+	if err != nil || len(due) == 0 {
+		return tasks, err
+	}
+	e.advanceSome(ctx, due)
+	if len(tasks) == 0 {
+		tasks, _, err = e.claimOnce(ctx, r)
+	}
+	return tasks, err
+}
+
+// claimOnce asks the store for tasks, and for a few executions that are due.
+func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []Assignment, due []string, err error) {
 	r.NowMS = e.nowMS()
 	c, err := e.store.Claim(ctx, r)
 	if err != nil {
-		return nil, fromStore(err, "tasks")
+		return nil, nil, fromStore(err, "tasks")
 	}
 	e.clock.learn(c.NowMS)
 	if !c.Known {
 		e.sessions.drop(r.Session)
-		return nil, unknownSession()
+		return nil, nil, unknownSession()
 	}
 	for _, id := range c.Executions {
 		e.states.moved(id)
@@ -104,30 +119,31 @@ func (e *Engine) claim(ctx context.Context, r store.ClaimRequest) ([]Assignment,
 		assignments[i] = assignmentOf(t)
 		e.hub.dueAt(t.DueAtMS)
 	}
-	for _, id := range c.DueIDs {
-		if err := e.advance(ctx, id); err != nil {
+	return assignments, c.DueIDs, nil
+}
+
+// dueWithPoll is how many due executions a poll sees to.
+const dueWithPoll = 3
+
+// advanceSome advances the due executions that a claim named. Where some of them
+// failed lately others may be due behind them.
+func (e *Engine) advanceSome(ctx context.Context, ids []string) {
+	waiting := e.failedWork.waiting(e.localMS())
+	passed := false
+	for _, id := range ids {
+		if slices.Contains(waiting, id) {
+			passed = true
+			continue
+		}
+		if err := e.advanceDue(ctx, id); err != nil {
 			e.log.WarnContext(ctx, "a due execution waits for the next tick", "execution_id", id, "error", err)
 		}
 	}
-	if len(c.Tasks) == 0 && len(c.DueIDs) > 0 {
-		// What was due may have made a task ready.
-		return e.claimOnce(ctx, r)
+	if passed {
+		if _, err := e.Tick(ctx, dueWithPoll); err != nil {
+			e.log.WarnContext(ctx, "due executions wait for the next tick", "error", err)
+		}
 	}
-	return assignments, nil
-}
-
-func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) ([]Assignment, error) {
-	r.NowMS = e.nowMS()
-	c, err := e.store.Claim(ctx, r)
-	if err != nil {
-		return nil, fromStore(err, "tasks")
-	}
-	assignments := make([]Assignment, len(c.Tasks))
-	for i, t := range c.Tasks {
-		assignments[i] = assignmentOf(t)
-		e.hub.dueAt(t.DueAtMS)
-	}
-	return assignments, nil
 }
 
 func assignmentOf(t store.Task) Assignment {

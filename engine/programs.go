@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -37,6 +38,9 @@ func (e *Engine) program(ctx context.Context, hash string) (decide.Program, erro
 
 func (e *Engine) loadDefinition(ctx context.Context, hash string) (*definition.Definition, store.Definition, error) {
 	row, err := e.store.Definition(ctx, hash)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, row, &decisionError{fmt.Errorf("definition %s is not in the database", hash)}
+	}
 	if err != nil {
 		return nil, row, fmt.Errorf("load definition %s: %w", hash, err)
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"perigee/engine/decide"
@@ -18,10 +19,13 @@ const reportedAgeMS = 1000
 // overlap, come late, be lost or run twice.
 func (e *Engine) Tick(ctx context.Context, max int) (TickReport, error) {
 	var report TickReport
-	due, err := e.store.Due(ctx, store.DueRequest{NowMS: e.nowMS(), Limit: max, ReportedAgeMS: reportedAgeMS})
+	due, err := e.store.Due(ctx, store.DueRequest{
+		NowMS: e.nowMS(), Limit: max, ReportedAgeMS: reportedAgeMS, Except: e.failedWork.waiting(e.localMS()),
+	})
 	if err != nil {
 		return report, fromStore(err, "due work")
 	}
+	e.clock.learn(due.NowMS)
 	report.NextMS = due.NextMS
 	report.More = len(due.ExecutionIDs) >= max
 	for _, id := range due.ExecutionIDs {
@@ -30,7 +34,7 @@ func (e *Engine) Tick(ctx context.Context, max int) (TickReport, error) {
 			return report, nil
 		}
 		report.Advanced++
-		if err := e.advance(ctx, id); err != nil {
+		if err := e.advanceDue(ctx, id); err != nil {
 			report.Parked++
 			e.log.ErrorContext(ctx, "a due execution could not be advanced", "execution_id", id, "error", err)
 		}
@@ -45,18 +49,40 @@ func (e *Engine) Tick(ctx context.Context, max int) (TickReport, error) {
 const deliverBatch = 100
 
 func (e *Engine) deliverAll(ctx context.Context, report *TickReport) error {
-	messages, err := e.store.Outbox(ctx, "", deliverBatch)
+	waiting := e.failedMessages.waiting(e.localMS())
+	messages, err := e.store.Outbox(ctx, "", deliverBatch+len(waiting))
 	if err != nil {
 		return fromStore(err, "messages")
 	}
 	for _, m := range messages {
+		if ctx.Err() != nil {
+			return nil
+		}
+		if slices.Contains(waiting, m.ID) {
+			continue
+		}
 		if err := e.deliver(ctx, m); err != nil {
+			e.failedMessages.failed(m.ID, e.localMS())
 			e.log.ErrorContext(ctx, "a message could not be delivered", "message", m.ID, "error", err)
 			continue
 		}
+		e.failedMessages.worked(m.ID)
 		report.Delivered++
 	}
 	return nil
+}
+
+// advanceDue is advance for an execution from a list of due work: one that fails
+// is left out for a while.
+func (e *Engine) advanceDue(ctx context.Context, id string) error {
+	err := e.advance(ctx, id)
+	switch {
+	case err == nil:
+		e.failedWork.worked(id)
+	case ctx.Err() == nil:
+		e.failedWork.failed(id, e.localMS())
+	}
+	return err
 }
 
 // advance looks at an execution: what is due is decided, and attempts whose
@@ -175,7 +201,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			continue
 		}
 		pause := e.untilDue(report.NextMS)
-		e.hub.looksAgainAt(e.localMS() + pause.Milliseconds())
+		e.hub.looksAgainAt(e.storeMS() + pause.Milliseconds())
 		e.sleep(ctx, pause, sooner)
 	}
 	return nil
@@ -186,7 +212,7 @@ func (e *Engine) untilDue(nextMS int64) time.Duration {
 	if nextMS == 0 {
 		return tickLongest
 	}
-	left := time.Duration(nextMS-e.localMS()) * time.Millisecond
+	left := time.Duration(nextMS-e.storeMS()) * time.Millisecond
 	return min(tickLongest, max(tickShortest, left))
 }
 
