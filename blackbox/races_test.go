@@ -73,7 +73,11 @@ func (e *env) raceOnce(other *env, c *clock, prefix string, n int, approach []in
 	all.Go(func() {
 		// In another order than the tick's, they meet in the middle for sure.
 		for _, i := range rand.Perm(n) {
-			accepted[i] = other.complete(tasks[i], `{"done":true}`).Accepted
+			r, err := other.api.Complete(other.Context(), tasks[i].Token, json.RawMessage(`{"done":true}`), "")
+			if err != nil {
+				e.Errorf("complete %s: %v", tasks[i].ExecutionID, err)
+			}
+			accepted[i] = r.Accepted
 		}
 	})
 	all.Wait()

@@ -144,7 +144,11 @@ func TestSignal_AtTheVeryEndIsTakenOrRefused(t *testing.T) {
 		for round := range 5 {
 			id := e.start("last-step", fmt.Sprintf("step-%d", round), "")
 			task := e.poll(session)
-			e.many(id, 50, func() { e.complete(task, `{}`) })
+			e.many(id, 50, func() {
+				if _, err := e.api.Complete(e.Context(), task.Token, nil, ""); err != nil {
+					e.Errorf("complete: %v", err)
+				}
+			})
 		}
 		e.deploy(lastAwait)
 		for round := range 5 {
