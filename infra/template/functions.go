@@ -78,6 +78,9 @@ func databaseURLs(t *Template, _ Surroundings) (faults []string) {
 		if text(r.get("Parameters"), "rds.force_ssl") != "1" {
 			faults = append(faults, r.fault("rds.force_ssl must be \"1\""))
 		}
+		if text(r.get("Parameters"), "log_min_duration_statement") != "-1" {
+			faults = append(faults, r.fault("log_min_duration_statement must be \"-1\": it logs parameters, which are payloads"))
+		}
 	}
 	for _, r := range t.resources("AWS::RDS::DBCluster") {
 		if r.get("MasterUserPassword") != nil || r.get("EnableIAMDatabaseAuthentication") != true {

@@ -29,7 +29,7 @@ var rules = []rule{
 	{"a parameter that nothing reads, or that says nothing, misleads who deploys", parameters},
 	{"functions run what is built for them, on the machine that it is built for", builds},
 	{"functions read the environment that they are given", environment},
-	{"the database is reached with a checked certificate and without a written password", databaseURLs},
+	{"the database is reached with a checked certificate and no written password, and logs no payload", databaseURLs},
 	{"no function outlives the call that waits for it", timeouts},
 	{"the functions together ask for at most 80 % of the connections there are", connections},
 	{"what a function logs is kept for a bounded time, and its metrics are not filtered", logging},
