@@ -2,9 +2,8 @@ package database
 
 import (
 	"context"
-	"crypto/x509"
-	"fmt"
-	"os"
+	"errors"
+	"net/url"
 
 	"github.com/jackc/pgx/v5"
 
@@ -16,17 +15,35 @@ import (
 // Open makes the store that settings name. It connects when a call first needs
 // the database.
 func Open(ctx context.Context, s config.Settings, c *cloud.Cloud) (*postgres.Store, error) {
-	o := postgres.Options{URL: s.Database, Mode: postgres.ModeDirect, MaxConns: s.DatabaseConnections}
+	o := postgres.Options{
+		URL: s.Database, Mode: postgres.ModeDirect, MaxConns: s.DatabaseConnections, NoLocks: s.DatabaseAuth == config.AuthDSQL,
+	}
 	if s.DatabaseMode == config.DatabasePooled {
 		o.Mode = postgres.ModePooled
 	}
+	before, err := beforeConnect(s, c)
+	if err != nil {
+		return nil, err
+	}
+	o.BeforeConnect = before
+	return postgres.Open(ctx, o)
+}
+
+// beforeConnect is what settings ask to be done before each connection; nil:
+// the URL says it all.
+func beforeConnect(s config.Settings, c *cloud.Cloud) (func(context.Context, *pgx.ConnConfig) error, error) {
 	var prepare []preparer
-	if s.DatabaseCA != "" {
-		roots, err := readRoots(s.DatabaseCA)
+	switch u, err := url.Parse(s.Database); {
+	case err != nil:
+		return nil, errors.New("PERIGEE_DATABASE: it is no URL")
+	case s.DatabaseCA != "":
+		roots, err := rootsOfFile(s.DatabaseCA)
 		if err != nil {
 			return nil, err
 		}
 		prepare = append(prepare, roots)
+	case onRDS(u.Hostname()):
+		prepare = append(prepare, rootsOfRegion(s.Region))
 	}
 	switch s.DatabaseAuth {
 	case config.AuthSecret:
@@ -35,51 +52,21 @@ func Open(ctx context.Context, s config.Settings, c *cloud.Cloud) (*postgres.Sto
 		prepare = append(prepare, &tokens{sign: c.DatabaseToken})
 	case config.AuthDSQL:
 		prepare = append(prepare, &tokens{sign: c.DSQLToken})
-		o.NoLocks = true
 	}
-	if len(prepare) > 0 {
-		o.BeforeConnect = func(ctx context.Context, c *pgx.ConnConfig) error {
-			for _, p := range prepare {
-				if err := p.prepare(ctx, c); err != nil {
-					return err
-				}
+	if len(prepare) == 0 {
+		return nil, nil
+	}
+	return func(ctx context.Context, c *pgx.ConnConfig) error {
+		for _, p := range prepare {
+			if err := p.prepare(ctx, c); err != nil {
+				return err
 			}
-			return nil
 		}
-	}
-	return postgres.Open(ctx, o)
+		return nil
+	}, nil
 }
 
 // preparer changes what a new connection is made with.
 type preparer interface {
 	prepare(context.Context, *pgx.ConnConfig) error
-}
-
-// roots are the authorities that certificates are checked against.
-type roots struct{ pool *x509.CertPool }
-
-func readRoots(path string) (roots, error) {
-	pem, err := os.ReadFile(path)
-	if err != nil {
-		return roots{}, fmt.Errorf("PERIGEE_DATABASE_CA: %w", err)
-	}
-	r := roots{x509.NewCertPool()}
-	if !r.pool.AppendCertsFromPEM(pem) {
-		return roots{}, fmt.Errorf("PERIGEE_DATABASE_CA: %s holds no certificate in PEM", path)
-	}
-	return r, nil
-}
-
-func (r roots) prepare(_ context.Context, c *pgx.ConnConfig) error {
-	if c.TLSConfig != nil {
-		c.TLSConfig = c.TLSConfig.Clone()
-		c.TLSConfig.RootCAs = r.pool
-	}
-	for _, f := range c.Fallbacks {
-		if f.TLSConfig != nil {
-			f.TLSConfig = f.TLSConfig.Clone()
-			f.TLSConfig.RootCAs = r.pool
-		}
-	}
-	return nil
 }

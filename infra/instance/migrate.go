@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"perigee/engine"
+	"perigee/infra/database"
 )
 
 // Migrated is what the migrate function answers.
@@ -31,6 +32,11 @@ func (i *Instance) Migrate(ctx context.Context) (m Migrated, err error) {
 		return m, err
 	}
 	i.Log.InfoContext(ctx, "the schema is up to date", "from", m.From, "to", m.To)
+	if i.Settings.DatabaseAppUser != "" {
+		if err := database.MakeUser(ctx, i.Settings, i.cloud); err != nil {
+			return m, err
+		}
+	}
 	if i.Settings.AdminToken == "" {
 		return m, nil
 	}
