@@ -53,6 +53,7 @@ $(STATICCHECK): tools/go.mod tools/go.sum
 
 services: ## install the servers that tests start for themselves
 	.ci/services
+	.ci/moto
 
 race: services ## all tests under the race detector, which needs a C compiler
 	@command -v gcc >/dev/null || { echo "The race detector needs a C compiler: install gcc."; exit 1; }
