@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -73,7 +74,12 @@ func (e *Engine) examine(ctx context.Context, h store.Head, rebuild bool, each f
 		if after.Head == nil || after.Head.LastSeq != before.Head.LastSeq {
 			continue
 		}
-		return e.compare(ctx, *before.Head, truth, rows, rebuild, each)
+		err = e.compare(ctx, *before.Head, truth, rows, rebuild, each)
+		var lost *store.LostError
+		if errors.As(err, &lost) {
+			continue // somebody was faster: what was read is old
+		}
+		return err
 	}
 	each(Finding{ExecutionID: h.ID, What: "it changes faster than it can be examined; try again"})
 	return nil
@@ -119,9 +125,17 @@ func (e *Engine) compare(ctx context.Context, h store.Head, truth *decide.Machin
 	}
 	repaired := false
 	if rebuild {
-		c := store.Commit{Seen: store.Seen{Incarnation: h.Incarnation, Seq: h.LastSeq}, Head: want, Inserted: e.rebuiltRows(truth, rows), ReplaceTasks: true}
+		c := store.Commit{
+			Seen: store.Seen{Incarnation: h.Incarnation, Seq: h.LastSeq}, Head: want,
+			Removed: asRead(rows), Inserted: e.rebuiltRows(truth, rows), ReplaceTasks: true,
+		}
 		c.Head.ErrorCount = 0
-		if err := e.store.Commit(ctx, c); err != nil {
+		err := e.store.Commit(ctx, c)
+		var lost *store.LostError
+		if errors.As(err, &lost) {
+			return err
+		}
+		if err != nil {
 			return fromStore(err, "execution")
 		}
 		e.states.drop(h.ID)
@@ -257,6 +271,19 @@ func (e *Engine) rowWanted(m *decide.Machine, unit string) (store.Task, bool) {
 		t.DueAtMS = timeout
 	}
 	return t, true
+}
+
+// asRead removes rows only as they were read: a result that was accepted into
+// the inbox since must not be lost with its row.
+func asRead(rows []store.Task) []store.TaskRemoval {
+	removals := make([]store.TaskRemoval, len(rows))
+	for i, t := range rows {
+		removals[i] = store.TaskRemoval{Key: t.Key, Guard: store.Guard{State: t.State, TokenHash: t.TokenHash}}
+		if t.State == store.TaskHeld {
+			removals[i].Guard.State = store.TaskReady // which means both
+		}
+	}
+	return removals
 }
 
 // rebuiltRows are all rows of an execution. What history does not keep (the
