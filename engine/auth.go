@@ -62,12 +62,16 @@ func (e *Engine) AdoptToken(ctx context.Context, name, token string, id Identity
 		return false, fromStore(err, "tokens")
 	}
 	t := store.Token{Name: name, Hash: hashSecret(token), Role: id.Role, WorkerIDs: id.WorkerIDs, Tasks: id.Tasks, CreatedAtMS: e.localMS()}
-	if slices.ContainsFunc(existing, func(old store.Token) bool { return old.Name == t.Name && old.Hash == t.Hash && old.Role == t.Role }) {
+	if slices.ContainsFunc(existing, func(old store.Token) bool { return sameToken(old, t) }) {
 		return false, nil
 	}
 	err = e.store.PutToken(ctx, t)
 	e.tokens.reset()
 	return err == nil, fromStore(err, "token")
+}
+
+func sameToken(a, b store.Token) bool {
+	return a.Name == b.Name && a.Hash == b.Hash && a.Role == b.Role && slices.Equal(a.WorkerIDs, b.WorkerIDs) && slices.Equal(a.Tasks, b.Tasks)
 }
 
 // Tokens lists the API tokens, without their texts.
