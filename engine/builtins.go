@@ -114,7 +114,7 @@ func (e *Engine) runBuiltin(ctx context.Context, kind builtin) {
 // nextBuiltin claims one task, or waits for a moment in which there may be one.
 func (e *Engine) nextBuiltin(ctx context.Context, kind builtin) (Assignment, bool) {
 	queues, err := kind.queues(ctx)
-	w := e.hub.waitQueues(queues)
+	w := e.hub.waitQueues(queues, "")
 	var tasks []Assignment
 	if err == nil {
 		tasks, err = e.claimBuiltins(ctx, kind.worker, queues, 1)

@@ -11,6 +11,7 @@ type hub struct {
 	mu      sync.Mutex
 	closed  bool
 	polls   []*waiter            // oldest first
+	handing []*waiter            // reserved by commits that are under way
 	follows map[string][]*waiter // by execution id
 	due     chan struct{}        // the tick loop's, capacity 1; nil: nobody loops
 	// lookMS is when the tick loop looks again; 0 while it looks. newMS is the
@@ -20,16 +21,20 @@ type hub struct {
 
 // waiter waits for one signal.
 type waiter struct {
-	queues []string
-	ready  chan struct{} // closed at the signal
+	queues  []string
+	session string        // hash of the poll's; "": none that could end
+	ready   chan struct{} // closed at the signal
 	// takes is set while a commit may hand tasks to the poll that waits here.
 	takes *recipient
-	given []Assignment // what a commit handed over; read after ready
+	// Of a poll that was reserved, read after ready: what a commit handed over,
+	// and whether the session ended meanwhile.
+	given []Assignment
+	ended bool
 }
 
 // waitQueues registers a poll that waits for a ready task in one of queues.
-func (h *hub) waitQueues(queues []string) *waiter {
-	w := &waiter{queues: queues, ready: make(chan struct{})}
+func (h *hub) waitQueues(queues []string, session string) *waiter {
+	w := &waiter{queues: queues, session: session, ready: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -55,11 +60,32 @@ func (h *hub) leaveQueues(w *waiter) []Assignment {
 	}
 	<-w.ready
 	if len(w.given) == 0 {
-		for _, q := range w.queues {
-			h.wakeQueue(q)
-		}
+		h.wakeQueues(w.queues)
 	}
 	return w.given
+}
+
+// wakeQueues gives a signal on that was of no use to the one who got it.
+func (h *hub) wakeQueues(queues []string) {
+	for _, q := range queues {
+		h.wakeQueue(q)
+	}
+}
+
+// endSession wakes the polls of a session that ends: no commit may hand them
+// anything any more, and what one hands over at this moment is given back.
+func (h *hub) endSession(session string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.polls = slices.DeleteFunc(h.polls, func(w *waiter) bool {
+		if w.session == session {
+			close(w.ready)
+		}
+		return w.session == session
+	})
+	for _, w := range h.handing {
+		w.ended = w.ended || w.session == session
+	}
 }
 
 // open lets commits hand tasks to a poll that has found none.
@@ -77,6 +103,7 @@ func (h *hub) reserve(queue string) *waiter {
 	for i, w := range h.polls {
 		if w.takes != nil && slices.Contains(w.queues, queue) {
 			h.polls = slices.Delete(h.polls, i, i+1)
+			h.handing = append(h.handing, w)
 			return w
 		}
 	}
@@ -86,6 +113,9 @@ func (h *hub) reserve(queue string) *waiter {
 // release ends a reservation: the poll gets what was committed for it, or
 // nothing and looks for itself.
 func (h *hub) release(w *waiter, given []Assignment) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.handing = slices.DeleteFunc(h.handing, func(other *waiter) bool { return other == w })
 	w.given = given
 	close(w.ready)
 }

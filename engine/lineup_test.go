@@ -22,6 +22,14 @@ type hooked struct {
 	commit   func(context.Context, store.Commit) error
 	locked   func(context.Context, store.LoadRequest, func(store.Loaded) (*store.Commit, error)) error
 	tryDrain func(context.Context, store.LoadRequest, func(store.Loaded) (*store.Commit, error)) error
+	claim    func(context.Context, store.ClaimRequest) (store.Claimed, error)
+}
+
+func (h *hooked) Claim(ctx context.Context, r store.ClaimRequest) (store.Claimed, error) {
+	if h.claim != nil {
+		return h.claim(ctx, r)
+	}
+	return h.Store.Claim(ctx, r)
 }
 
 func (h *hooked) Commit(ctx context.Context, c store.Commit) error {

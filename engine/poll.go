@@ -28,42 +28,59 @@ func (e *Engine) Poll(ctx context.Context, r PollRequest) (Polled, error) {
 		r.PollID = e.opts.NewID()
 	}
 	queues := queuesOf(session)
-	claim := store.ClaimRequest{
-		Session: session.Hash, WorkerID: session.WorkerID, Queues: queues, ClaimKey: r.PollID,
-		Secrets: e.newSecrets(r.MaxTasks), SessionTimeoutMS: e.opts.SessionTimeout.Milliseconds(),
-	}
 	wait := min(r.Wait, maxWait)
 	if !e.opts.HoldPolls {
 		wait = 0
 	}
+	woken := false
 	for end := time.Now().Add(wait); ; {
-		w := e.hub.waitQueues(queues)
-		tasks, err := e.claim(ctx, claim)
+		// Each look has secrets of its own: those of the one before may be in a
+		// commit of which nobody knows whether it came about.
+		to := &recipient{session: session, queues: queues, claimKey: r.PollID, secrets: e.newSecrets(r.MaxTasks)}
+		w := e.hub.waitQueues(queues, session.Hash)
+		tasks, err := e.claim(ctx, e.claimOf(to))
 		left := time.Until(end)
 		if err != nil || len(tasks) > 0 || left <= 0 || ctx.Err() != nil || e.hub.isClosed() {
 			e.hub.leaveQueues(w)
+			if err != nil && woken {
+				e.hub.wakeQueues(queues) // another may look for what this one was woken for
+			}
 			return Polled{Tasks: tasks, NextPoll: e.nextPoll(session.Hash, len(tasks))}, err
 		}
-		e.hub.open(w, &recipient{session: session, queues: queues, claimKey: r.PollID, secrets: claim.Secrets})
-		if given := e.awaitQueue(ctx, w, left); len(given) > 0 {
+		e.hub.open(w, to)
+		var given []Assignment
+		given, woken = e.awaitQueue(ctx, w, left)
+		switch {
+		case w.ended:
+			e.giveBack(ctx, given)
+			return Polled{}, unknownSession()
+		case len(given) > 0:
 			return Polled{Tasks: given, NextPoll: e.nextPoll(session.Hash, len(given))}, nil
 		}
 		e.touch(ctx, session.Hash)
 	}
 }
 
-// awaitQueue holds a poll until a task may be ready, or a commit has handed it
-// some.
-func (e *Engine) awaitQueue(ctx context.Context, w *waiter, left time.Duration) []Assignment {
+// claimOf asks for tasks for a worker.
+func (e *Engine) claimOf(to *recipient) store.ClaimRequest {
+	return store.ClaimRequest{
+		Session: to.session.Hash, WorkerID: to.session.WorkerID, Queues: to.queues, ClaimKey: to.claimKey,
+		Secrets: to.secrets, SessionTimeoutMS: e.opts.SessionTimeout.Milliseconds(),
+	}
+}
+
+// awaitQueue holds a poll until a task may be ready, which is when it is woken,
+// or a commit has handed it some.
+func (e *Engine) awaitQueue(ctx context.Context, w *waiter, left time.Duration) (given []Assignment, woken bool) {
 	timer := time.NewTimer(min(left, lookAgain))
 	defer timer.Stop()
 	select {
 	case <-w.ready:
-		return w.given // it was taken off the list when it was woken
+		return w.given, true // it was taken off the list when it was woken
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return e.hub.leaveQueues(w)
+	return e.hub.leaveQueues(w), false
 }
 
 // idlePollFirst is when, at the latest, a worker may come again after a first

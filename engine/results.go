@@ -52,10 +52,7 @@ func (e *Engine) Results(ctx context.Context, r ResultsRequest) (ResultsAnswer, 
 		return answer, nil
 	}
 	if len(wish.got) == 0 {
-		wish.got, err = e.claim(ctx, store.ClaimRequest{
-			Session: wish.session.Hash, WorkerID: wish.session.WorkerID, Queues: wish.queues, ClaimKey: wish.claimKey,
-			Secrets: wish.secrets, SessionTimeoutMS: e.opts.SessionTimeout.Milliseconds(),
-		})
+		wish.got, err = e.claim(ctx, e.claimOf(&wish.recipient))
 		if err != nil {
 			// The results stand; the worker polls for more.
 			answer.NextError = string(CodeOf(err))

@@ -149,7 +149,8 @@ func (e *Engine) Heartbeat(ctx context.Context, sessionID string, tokens []strin
 			cancel = append(cancel, token)
 		}
 	}
-	return cancel, e.neverReceived(ctx, touched, listed)
+	e.neverReceived(ctx, touched, listed)
+	return cancel, nil
 }
 
 func stopped(t store.Touched) []string {
@@ -164,30 +165,52 @@ func stopped(t store.Touched) []string {
 
 // neverReceived redelivers attempts that a live session does not know of: the
 // answer that handed them out was lost.
-func (e *Engine) neverReceived(ctx context.Context, t store.Touched, listed map[string]bool) error {
+func (e *Engine) neverReceived(ctx context.Context, t store.Touched, listed map[string]bool) {
 	old := t.NowMS - 2*e.opts.HeartbeatInterval.Milliseconds()
 	for _, row := range t.Held {
 		if row.State != store.TaskDispatched || listed[row.TokenHash] || row.DispatchedMS > old {
 			continue
 		}
-		err := e.do(ctx, row.ExecutionID, &job{apply: func(m *decide.Machine, _ *store.Loaded) error {
+		e.lose(ctx, row.ExecutionID, func(m *decide.Machine) {
 			if !m.AtMostOnce(row.Unit) { // there the session time-out decides
 				m.Lost(row.Unit, row.TokenHash, decide.ReasonNeverReceived)
 			}
-			return nil
-		}})
-		if err != nil {
-			return err
+		})
+	}
+}
+
+// lose records that an attempt is lost. Where that fails it is a matter of that
+// execution, not of the worker or its other attempts: the silence of the session
+// brings it back later.
+func (e *Engine) lose(ctx context.Context, execution string, lost func(m *decide.Machine)) {
+	err := e.do(ctx, execution, &job{apply: func(m *decide.Machine, _ *store.Loaded) error {
+		lost(m)
+		return nil
+	}})
+	if err != nil {
+		e.log.WarnContext(ctx, "an attempt that is lost waits for its session's time-out", "execution_id", execution, "error", err)
+	}
+}
+
+// giveBack has tasks redelivered that were handed to a session while it ended.
+func (e *Engine) giveBack(ctx context.Context, tasks []Assignment) {
+	ctx = context.WithoutCancel(ctx)
+	for _, a := range tasks {
+		if t, ok := parseToken(a.Token); ok {
+			e.lose(ctx, t.execution, func(m *decide.Machine) { m.Lost(t.unit, t.hash(), decide.ReasonUnregistered) })
 		}
 	}
-	return nil
 }
 
 // Unregister ends a session; its attempts are redelivered at once.
 func (e *Engine) Unregister(ctx context.Context, sessionID string) error {
 	hash := hashSecret(sessionID)
+	// Before, so that no commit hands a poll of the session what is then not in
+	// the answer; and after, for a poll that came in between.
+	e.hub.endSession(hash)
 	touched, err := e.store.DeleteSession(ctx, hash)
 	e.sessions.drop(hash)
+	e.hub.endSession(hash)
 	if errors.Is(err, store.ErrNotFound) {
 		return unknownSession()
 	}
@@ -195,13 +218,7 @@ func (e *Engine) Unregister(ctx context.Context, sessionID string) error {
 		return fromStore(err, "session")
 	}
 	for _, row := range touched.Held {
-		err := e.do(ctx, row.ExecutionID, &job{apply: func(m *decide.Machine, _ *store.Loaded) error {
-			m.Lost(row.Unit, row.TokenHash, decide.ReasonUnregistered)
-			return nil
-		}})
-		if err != nil {
-			return err
-		}
+		e.lose(ctx, row.ExecutionID, func(m *decide.Machine) { m.Lost(row.Unit, row.TokenHash, decide.ReasonUnregistered) })
 	}
 	return nil
 }
