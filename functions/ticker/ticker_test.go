@@ -1,0 +1,145 @@
+package ticker_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"perigee/engine"
+	"perigee/functions/ticker"
+	"perigee/infra/config"
+)
+
+// script is an engine whose passes are given.
+type script struct {
+	tick func(pass int, now time.Time) (engine.TickReport, error)
+	at   []time.Duration // of each pass, since the start
+	from time.Time
+}
+
+func (s *script) Tick(context.Context, int) (engine.TickReport, error) {
+	now := time.Now()
+	if s.from.IsZero() {
+		s.from = now
+	}
+	s.at = append(s.at, now.Sub(s.from))
+	return s.tick(len(s.at), now)
+}
+
+func run(t *testing.T, mode string, limit time.Duration, s *script, arm func(context.Context, time.Time) error) (ticker.Done, error) {
+	t.Helper()
+	ctx := t.Context()
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	return ticker.Ticker{Engine: s, Mode: mode, Arm: arm, Log: slog.New(slog.DiscardHandler)}.Run(ctx)
+}
+
+func TestRun_PreciseSleepsUntilTheNextMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{tick: func(pass int, now time.Time) (engine.TickReport, error) {
+			next := map[int]time.Duration{1: 300 * time.Millisecond, 2: time.Millisecond, 3: -time.Second}[pass]
+			if next == 0 {
+				return engine.TickReport{}, nil
+			}
+			return engine.TickReport{Advanced: 1, NextMS: now.Add(next).UnixMilli()}, nil
+		}}
+		done, err := run(t, config.TickPrecise, 5*time.Second, s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// It waits for the moment, at least 50 ms, at most a second, and leaves 2 s.
+		want := []time.Duration{0, 300 * time.Millisecond, 350 * time.Millisecond, 400 * time.Millisecond, 1400 * time.Millisecond, 2400 * time.Millisecond}
+		if diff := cmp.Diff(want, s.at); diff != "" {
+			t.Errorf("passes (-want +got):\n%s", diff)
+		}
+		if done.Passes != 6 || done.Advanced != 3 {
+			t.Errorf("done %+v", done)
+		}
+	})
+}
+
+func TestRun_PreciseGoesOnAfterAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{tick: func(pass int, _ time.Time) (engine.TickReport, error) {
+			if pass == 1 {
+				return engine.TickReport{}, errors.New("the database is away")
+			}
+			return engine.TickReport{Advanced: 1}, nil
+		}}
+		if done, err := run(t, config.TickPrecise, 4*time.Second, s, nil); err != nil || done.Advanced == 0 {
+			t.Errorf("done %+v, %v", done, err)
+		}
+	})
+}
+
+func TestRun_PreciseWithoutALimitLastsAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		s := &script{tick: func(int, time.Time) (engine.TickReport, error) { return engine.TickReport{}, nil }}
+		if _, err := run(t, config.TickPrecise, 0, s, nil); err != nil || time.Since(start) != time.Minute {
+			t.Errorf("it lasted %v, %v", time.Since(start), err)
+		}
+	})
+}
+
+func TestRun_APassGoesOnWhileThereIsMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{tick: func(pass int, _ time.Time) (engine.TickReport, error) {
+			return engine.TickReport{Advanced: 100, Delivered: 1, Parked: 1, More: pass < 3}, nil
+		}}
+		done, err := run(t, config.TickMinute, time.Minute, s, nil)
+		if diff := cmp.Diff(ticker.Done{Passes: 1, Advanced: 300, Delivered: 3, Parked: 3}, done); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
+func TestRun_OnDemandAsksToBeCalledAtTheNextMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := time.Now().Add(3 * time.Hour)
+		for _, c := range []struct {
+			name   string
+			report engine.TickReport
+			err    error
+			want   []int64
+		}{
+			{"a moment", engine.TickReport{NextMS: next.UnixMilli()}, nil, []int64{next.UnixMilli()}},
+			{"none", engine.TickReport{}, nil, nil},
+			{"a failure", engine.TickReport{}, errors.New("away"), nil},
+		} {
+			var armed []int64
+			s := &script{tick: func(int, time.Time) (engine.TickReport, error) { return c.report, c.err }}
+			_, err := run(t, config.TickOnDemand, time.Minute, s, func(_ context.Context, at time.Time) error {
+				armed = append(armed, at.UnixMilli())
+				return nil
+			})
+			if diff := cmp.Diff(c.want, armed); diff != "" || !errors.Is(err, c.err) {
+				t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
+			}
+		}
+	})
+}
+
+// Work that is left when the time is over is due at once.
+func TestRun_OnDemandIsCalledAgainForWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var armed time.Time
+		s := &script{tick: func(int, time.Time) (engine.TickReport, error) {
+			time.Sleep(time.Second)
+			return engine.TickReport{Advanced: 100, More: true}, nil
+		}}
+		_, err := run(t, config.TickOnDemand, 5*time.Second, s, func(_ context.Context, at time.Time) error { armed = at; return nil })
+		if lasted := armed.Sub(start); err != nil || lasted < 3*time.Second || lasted > 4*time.Second {
+			t.Errorf("armed %v after the start, %v; want 3 s, which leaves 2", lasted, err)
+		}
+	})
+}
