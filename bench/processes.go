@@ -96,6 +96,25 @@ func (p *process) residentMiB() (float64, error) {
 	return 0, errors.New("no VmRSS in the process's status")
 }
 
+// cpuTime is what a process has used of the processors, 0 for one that is gone.
+func cpuTime(pid int) time.Duration {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// The fields after the name, which stands in parentheses: 11 and 12 are user
+	// and system time in hundredths of a second.
+	_, rest, _ := strings.Cut(string(text), ") ")
+	var ticks int64
+	if fields := strings.Fields(rest); len(fields) > 12 {
+		for _, field := range fields[11:13] {
+			n, _ := strconv.ParseInt(field, 10, 64) // the kernel's own figures
+			ticks += n
+		}
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
+
 // server is a running `perigee dev`.
 type server struct {
 	*process
@@ -127,22 +146,22 @@ func (s *suite) startServer(database string, profiles bool) (*server, error) {
 }
 
 // startWorkers starts the worker processes of a server.
-func (s *suite) startWorkers(srv *server) (stop func(), err error) {
-	var started []*process
-	stop = func() {
-		for _, p := range started {
-			p.stop()
-		}
-	}
+func (s *suite) startWorkers(srv *server) (workers []*process, err error) {
 	for range s.options.workers {
 		p, err := startProcess(s.self, []string{"worker", "-url", srv.client.URL(), "-slots", strconv.Itoa(s.options.slots)})
 		if err != nil {
-			stop()
+			stopAll(workers)
 			return nil, err
 		}
-		started = append(started, p)
+		workers = append(workers, p)
 	}
-	return stop, nil
+	return workers, nil
+}
+
+func stopAll(list []*process) {
+	for _, p := range list {
+		p.stop()
+	}
 }
 
 // work is `bench worker`.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"perigee/sdk/go/client"
 )
@@ -63,9 +66,10 @@ func (s *suite) scenariosOnce(ctx context.Context, store string, extras bool) er
 // deployment is a server with workers and the workflows, warmed up.
 type deployment struct {
 	*suite
-	server *server
-	store  string
-	ids    atomic.Int64
+	server  *server
+	workers []*process
+	store   string
+	ids     atomic.Int64
 }
 
 // deploy starts everything on a fresh database. done ends it.
@@ -84,14 +88,14 @@ func (s *suite) deploy(ctx context.Context, store string, profiles bool) (d *dep
 			return nil, nil, fmt.Errorf("register: %w %v", err, client.Faults(err))
 		}
 	}
-	stopWorkers, err := s.startWorkers(srv)
+	workers, err := s.startWorkers(srv)
 	if err != nil {
 		srv.stop()
 		return nil, nil, err
 	}
-	d = &deployment{suite: s, server: srv, store: store}
+	d = &deployment{suite: s, server: srv, workers: workers, store: store}
 	done = func() {
-		stopWorkers()
+		stopAll(workers)
 		srv.stop()
 	}
 	for _, warm := range []struct {
@@ -180,12 +184,43 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // throughput is S1.
 func (d *deployment) throughput(ctx context.Context) error {
 	n := d.count(1000)
+	used, err := d.processors(ctx)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	if _, err := d.each(ctx, sequentialName(3), n, 16); err != nil {
 		return err
 	}
 	d.sheet.add(s1, d.store, float64(n)/time.Since(began).Seconds(), "workflows/s")
-	return nil
+	after, err := d.processors(ctx)
+	for _, who := range []string{"server", "worker", "client", "database"} {
+		if _, there := after[who]; there {
+			d.sheet.add("S1 processor time of the "+who, d.store, milliseconds(after[who]-used[who])/float64(n), "ms/workflow")
+		}
+	}
+	return err
+}
+
+// processors is what everyone who takes part has used of the processors.
+func (d *deployment) processors(ctx context.Context) (map[string]time.Duration, error) {
+	used := map[string]time.Duration{"server": cpuTime(d.server.cmd.Process.Pid), "client": cpuTime(os.Getpid())}
+	for _, w := range d.workers {
+		used["worker"] += cpuTime(w.cmd.Process.Pid)
+	}
+	err := d.onDatabase(ctx, func(conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()`)
+		if err != nil {
+			return err
+		}
+		pids, err := pgx.CollectRows(rows, pgx.RowTo[int])
+		used["database"] = 0
+		for _, pid := range pids {
+			used["database"] += cpuTime(pid)
+		}
+		return err
+	})
+	return used, err
 }
 
 // latency is S2.

@@ -103,13 +103,17 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// planByIndex keeps the server from plans that read whole tables. A prepared
-// statement keeps the plan that it was given when a table was empty, and goes on
-// with it when there are a million rows; every statement that runs often has an
-// index. A plan that must read a table looks dear to the compiler, which would
-// spend more on it than it takes. Behind a proxy statements are planned anew.
+// planByIndex makes the server plan each prepared statement once, without
+// reading whole tables: every statement that runs often has its one index. Else
+// it would keep a plan that was right while a table was empty when there are a
+// million rows, or find its general plan dearer than one for the arguments at
+// hand and plan anew at each call, which takes longer than the call itself. A
+// plan that must read a table looks dear to the compiler, which would spend more
+// on it than it takes. Behind a proxy statements are planned anew anyway.
 func planByIndex(params map[string]string) {
-	for name, value := range map[string]string{"enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off"} {
+	for name, value := range map[string]string{
+		"plan_cache_mode": "force_generic_plan", "enable_seqscan": "off", "enable_bitmapscan": "off", "jit": "off",
+	} {
 		if _, given := params[name]; !given {
 			params[name] = value
 		}
