@@ -11,5 +11,5 @@
 // refused. On demand (Options.Churn, Options.Failures) processes are replaced
 // between calls, and calls fail as they do at a provider.
 //
-// Start reading at Run, then Function.Invoke, then sandbox.
+// Start reading at Run, then Function.Call, then sandbox.
 package lambda

@@ -21,6 +21,9 @@ type Function struct {
 	MemoryMB    int           // told to the function; nothing is limited
 	Log         io.Writer     // what its processes write; safe for concurrent use
 	Unrest      *Unrest       // nil: all goes well
+	// Started is told how long each process took from its start until it asked
+	// for its first call; nil: nobody is.
+	Started func(time.Duration)
 
 	mu   sync.Mutex
 	idle []*sandbox // stopped; the latest last, which is taken first
@@ -43,8 +46,8 @@ func (f *Function) environment() []string {
 	}, f.Environment...)
 }
 
-// Invoke makes a call: on a process that is idle or, where none is, on a new one.
-func (f *Function) Invoke(ctx context.Context, payload []byte) outcome {
+// invoke makes a call: on a process that is idle or, where none is, on a new one.
+func (f *Function) invoke(ctx context.Context, payload []byte) outcome {
 	if len(payload) > payloadBytes {
 		return outcome{err: errTooLarge}
 	}
@@ -68,6 +71,23 @@ func (f *Function) Invoke(ctx context.Context, payload []byte) outcome {
 		return outcome{err: errCrashed}
 	}
 	return o
+}
+
+// Call makes a call: on a process that is idle or, where none is, on a new one.
+// An error is the platform's or the function's own.
+func (f *Function) Call(ctx context.Context, payload []byte) (answer []byte, err error) {
+	o := f.invoke(ctx, payload)
+	if o.err == nil && o.failed {
+		o.err = fmt.Errorf("function %s: %s", f.Name, o.payload)
+	}
+	return o.payload, o.err
+}
+
+// Resting reports whether no process is busy.
+func (f *Function) Resting() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.busy == 0
 }
 
 // take gives a process that nobody else has.

@@ -64,7 +64,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		say(w, http.StatusBadRequest, "Bad Request")
 		return
 	}
-	o := f.Invoke(r.Context(), payload)
+	o := f.invoke(r.Context(), payload)
 	switch {
 	case errors.Is(o.err, errTooLarge) && len(payload) > payloadBytes:
 		say(w, http.StatusRequestEntityTooLarge, "Request Too Long")

@@ -159,7 +159,7 @@ func moreTicks(t *testing.T, environment []string, n int) {
 	for range n {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				f.Invoke(ctx, []byte("{}")) // that it fails is the point
+				f.Call(ctx, []byte("{}")) // that it fails is the point
 			}
 		})
 	}

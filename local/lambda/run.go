@@ -110,7 +110,7 @@ func Run(ctx context.Context, o Options) error {
 func serve(ctx context.Context, o Options, functions map[string]*Function, schedules *schedules, listener net.Listener) error {
 	where := Running{URL: "http://" + listener.Addr().String()}
 	if o.Migrate {
-		done := functions["migrate"].Invoke(ctx, []byte("{}"))
+		done := functions["migrate"].invoke(ctx, []byte("{}"))
 		if done.err != nil || done.failed {
 			return fmt.Errorf("the migrate function failed: %w", errors.Join(done.err, errors.New(string(done.payload))))
 		}

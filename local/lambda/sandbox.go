@@ -70,6 +70,7 @@ func (f *Function) start(ctx context.Context) (*sandbox, error) {
 	s.cmd.Env = append(f.environment(), "AWS_LAMBDA_RUNTIME_API="+listener.Addr().String())
 	s.cmd.Stdout, s.cmd.Stderr = f.Log, f.Log
 	s.cmd.SysProcAttr = attributes()
+	begun := time.Now()
 	if err := s.cmd.Start(); err != nil {
 		s.server.Close()
 		return nil, fmt.Errorf("start function %s: %w", f.Name, err)
@@ -83,6 +84,9 @@ func (f *Function) start(ctx context.Context) (*sandbox, error) {
 	defer timer.Stop()
 	select {
 	case <-s.asked:
+		if f.Started != nil {
+			f.Started(time.Since(begun))
+		}
 		return s, nil
 	case <-s.exited:
 		return nil, fmt.Errorf("function %s ended while it started; its log says why", f.Name)

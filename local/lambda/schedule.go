@@ -103,7 +103,7 @@ func (s *schedules) run(ctx context.Context, tick *Function, onDemand bool, log 
 	for {
 		if call {
 			calls.Go(func() {
-				if o := tick.Invoke(ctx, []byte(`{"source":"aws.events"}`)); (o.err != nil || o.failed) && ctx.Err() == nil {
+				if o := tick.invoke(ctx, []byte(`{"source":"aws.events"}`)); (o.err != nil || o.failed) && ctx.Err() == nil {
 					log.Warn("a tick failed; the next makes good for it", "error", o.err, "answer", string(o.payload))
 				}
 			})
