@@ -320,7 +320,11 @@ func (p *attempt) settle() {
 	}
 	p.handedOver()
 	if len(p.commit.Events) > 0 {
-		e.hub.changed(p.id)
+		var end *history.State
+		if state.Status.Terminal() {
+			end = state
+		}
+		e.hub.changed(p.id, end)
 	}
 	for _, t := range p.commit.Inserted {
 		if t.State == store.TaskReady {

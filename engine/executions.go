@@ -61,8 +61,18 @@ func (e *Engine) load(ctx context.Context, id string) (*decide.Machine, error) {
 // Execution gives the state of an execution. With a wait it is held until the
 // execution has ended, or as long as that. NotFound.
 func (e *Engine) Execution(ctx context.Context, id string, wait time.Duration) (*history.State, error) {
+	return e.awaitEnd(ctx, id, wait, e.hub.follow(id, true))
+}
+
+// awaitEnd waits for an execution's end with a follower that was there before
+// the caller last saw the execution.
+func (e *Engine) awaitEnd(ctx context.Context, id string, wait time.Duration, f *follower) (*history.State, error) {
 	var state *history.State
-	err := e.await(ctx, id, wait, func() (bool, error) {
+	err := e.await(ctx, id, wait, f, func(end *history.State) (bool, error) {
+		if end != nil {
+			state = end
+			return true, nil
+		}
 		m, err := e.load(ctx, id)
 		if err != nil {
 			return false, err
@@ -74,33 +84,41 @@ func (e *Engine) Execution(ctx context.Context, id string, wait time.Duration) (
 }
 
 // await looks until look says that it has what it waits for, or the wait is
-// over; at once where polls are not held here.
-func (e *Engine) await(ctx context.Context, id string, wait time.Duration, look func() (bool, error)) error {
+// over; at once where polls are not held here. look is given the state that the
+// execution ended with, where this process knows it.
+func (e *Engine) await(ctx context.Context, id string, wait time.Duration, f *follower, look func(end *history.State) (bool, error)) error {
 	if !e.opts.HoldPolls {
 		wait = 0
 	}
-	end := time.Now().Add(min(wait, maxWait))
-	for {
-		w := e.hub.follow(id)
-		done, err := look()
-		left := time.Until(end)
+	end := f.known()
+	for until := time.Now().Add(min(wait, maxWait)); ; {
+		done, err := look(end)
+		left := time.Until(until)
 		if err != nil || done || left <= 0 {
-			e.hub.unfollow(id, w)
+			e.hub.unfollow(id, f)
 			return err
 		}
-		timer := time.NewTimer(min(left, lookAgain))
-		select {
-		case <-w.ready:
-		case <-timer.C:
-		case <-ctx.Done():
-			end = time.Now()
-		}
-		timer.Stop()
-		e.hub.unfollow(id, w)
+		end = e.hold(ctx, id, f, min(left, lookAgain))
 		if e.hub.isClosed() || ctx.Err() != nil {
 			return nil
 		}
+		f = e.hub.follow(id, f.untilEnd)
 	}
+}
+
+// hold waits for a follower's moment, or for so long; it gives the state that
+// the execution ended with, where that is known.
+func (e *Engine) hold(ctx context.Context, id string, f *follower, d time.Duration) *history.State {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-f.ready:
+		return f.end
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	e.hub.unfollow(id, f)
+	return nil
 }
 
 // Cancel asks an execution to wind down. It is no error where the execution
@@ -198,7 +216,7 @@ func (e *Engine) History(ctx context.Context, r HistoryRequest) (HistoryPage, er
 		limit = maxHistoryPage
 	}
 	var page HistoryPage
-	err := e.await(ctx, r.ExecutionID, r.Wait, func() (bool, error) {
+	err := e.await(ctx, r.ExecutionID, r.Wait, e.hub.follow(r.ExecutionID, false), func(*history.State) (bool, error) {
 		events, err := e.store.History(ctx, r.ExecutionID, r.AfterSeq, limit+1, maxPageBytes)
 		if err != nil {
 			return false, fromStore(err, "history")

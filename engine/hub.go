@@ -3,6 +3,8 @@ package engine
 import (
 	"slices"
 	"sync"
+
+	"perigee/engine/history"
 )
 
 // hub tells those who wait in this process that something happened. It is only
@@ -10,10 +12,10 @@ import (
 type hub struct {
 	mu      sync.Mutex
 	closed  bool
-	polls   []*waiter            // oldest first
-	handing []*waiter            // reserved by commits that are under way
-	follows map[string][]*waiter // by execution id
-	due     chan struct{}        // the tick loop's, capacity 1; nil: nobody loops
+	polls   []*waiter              // oldest first
+	handing []*waiter              // reserved by commits that are under way
+	follows map[string][]*follower // by execution id
+	due     chan struct{}          // the tick loop's, capacity 1; nil: nobody loops
 	// lookMS is when the tick loop looks again; 0 while it looks. newMS is the
 	// earliest moment that was made meanwhile, which it may not see; 0: none.
 	lookMS, newMS int64
@@ -133,44 +135,67 @@ func (h *hub) wakeQueue(queue string) {
 	}
 }
 
-// follow registers a caller that waits for an execution to change.
-func (h *hub) follow(id string) *waiter {
-	w := &waiter{ready: make(chan struct{})}
+// follower is a caller that waits for an execution: for any event, or for its end.
+type follower struct {
+	untilEnd bool
+	ready    chan struct{}  // closed at what it waits for
+	end      *history.State // read after ready: the state that it ended with, if that is known
+}
+
+// follow registers a caller that waits for an execution to change, or to end.
+func (h *hub) follow(id string, untilEnd bool) *follower {
+	f := &follower{untilEnd: untilEnd, ready: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		close(w.ready)
-		return w
+		close(f.ready)
+		return f
 	}
 	if h.follows == nil {
-		h.follows = map[string][]*waiter{}
+		h.follows = map[string][]*follower{}
 	}
-	h.follows[id] = append(h.follows[id], w)
-	return w
+	h.follows[id] = append(h.follows[id], f)
+	return f
 }
 
-func (h *hub) unfollow(id string, w *waiter) {
+// known is the state that the execution has ended with meanwhile, if it has.
+func (f *follower) known() *history.State {
+	select {
+	case <-f.ready:
+		return f.end
+	default:
+		return nil
+	}
+}
+
+func (h *hub) unfollow(id string, f *follower) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	list := h.follows[id]
-	if i := slices.Index(list, w); i >= 0 {
-		list = slices.Delete(list, i, i+1)
-	}
+	h.keepFollowers(id, func(other *follower) bool { return other != f })
+}
+
+// changed wakes those who follow an execution: with the state that it ended
+// with all of them, else those who wait for any event.
+func (h *hub) changed(id string, end *history.State) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.keepFollowers(id, func(f *follower) bool {
+		if f.untilEnd && end == nil {
+			return true
+		}
+		f.end = end
+		close(f.ready)
+		return false
+	})
+}
+
+func (h *hub) keepFollowers(id string, keep func(*follower) bool) {
+	list := slices.DeleteFunc(h.follows[id], func(f *follower) bool { return !keep(f) })
 	if len(list) == 0 {
 		delete(h.follows, id)
 		return
 	}
 	h.follows[id] = list
-}
-
-// changed wakes those who follow an execution.
-func (h *hub) changed(id string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, w := range h.follows[id] {
-		close(w.ready)
-	}
-	delete(h.follows, id)
 }
 
 // dueAt wakes the tick loop where it would sleep past a due moment. 0 is none.

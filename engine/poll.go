@@ -129,7 +129,7 @@ func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []A
 	}
 	for _, id := range c.Executions {
 		e.states.moved(id)
-		e.hub.changed(id)
+		e.hub.changed(id, nil)
 	}
 	assignments := make([]Assignment, len(c.Tasks))
 	for i, t := range c.Tasks {

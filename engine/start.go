@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"perigee/engine/decide"
 	"perigee/engine/exactjson"
@@ -41,18 +42,30 @@ func (e *Engine) Start(ctx context.Context, r StartRequest) (Started, error) {
 	if err != nil {
 		return Started{}, fromStore(err, "definition")
 	}
+	f := e.hub.follow(r.ExecutionID, true)
 	created, err := e.start(ctx, r, program)
-	if err != nil {
-		return Started{}, err
+	if err != nil || r.Wait <= 0 {
+		e.hub.unfollow(r.ExecutionID, f)
+		return Started{ExecutionID: r.ExecutionID, Created: created}, err
 	}
-	started := Started{ExecutionID: r.ExecutionID, Created: created}
-	if r.Wait > 0 {
-		state, err := e.Execution(ctx, r.ExecutionID, r.Wait)
-		if err == nil && state.Status.Terminal() {
-			started.State = state
+	return Started{ExecutionID: r.ExecutionID, Created: created, State: e.endOfStarted(ctx, r, created, f)}, nil
+}
+
+// endOfStarted waits for the end of an execution that was started; nil where it
+// did not end in time. What was created here a moment ago needs no look.
+func (e *Engine) endOfStarted(ctx context.Context, r StartRequest, created bool, f *follower) *history.State {
+	began := time.Now()
+	if created && e.opts.HoldPolls {
+		if end := e.hold(ctx, r.ExecutionID, f, min(r.Wait, lookAgain)); end != nil {
+			return end
 		}
+		f = e.hub.follow(r.ExecutionID, true)
 	}
-	return started, nil
+	state, err := e.awaitEnd(ctx, r.ExecutionID, r.Wait-time.Since(began), f)
+	if err != nil || !state.Status.Terminal() {
+		return nil // the start stands; whoever wants to know asks again
+	}
+	return state
 }
 
 func (e *Engine) start(ctx context.Context, r StartRequest, program decide.Program) (bool, error) {
