@@ -83,12 +83,15 @@ func (f *Function) Call(ctx context.Context, payload []byte) (answer []byte, err
 	return o.payload, o.err
 }
 
-// Resting reports whether no process is busy.
-func (f *Function) Resting() bool {
+// Busy is how many processes serve a call, or have not come to rest yet.
+func (f *Function) Busy() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.busy == 0
+	return f.busy
 }
+
+// Resting reports whether no process is busy.
+func (f *Function) Resting() bool { return f.Busy() == 0 }
 
 // take gives a process that nobody else has.
 func (f *Function) take(ctx context.Context, churn bool) (*sandbox, error) {

@@ -17,7 +17,12 @@ import (
 	"perigee/store/postgres/pgtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	if os.Getenv(probeMark) != "" {
+		beProbe()
+	}
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) int {
 	defer func() {
