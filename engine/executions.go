@@ -150,6 +150,9 @@ func (e *Engine) Cancel(ctx context.Context, id, reason string) (*history.State,
 // Errors: NotFound, UnknownSignal, SignalPayloadInvalid, SignalExists,
 // ExecutionFinished, PayloadTooLarge, ResourceExhausted.
 func (e *Engine) Signal(ctx context.Context, id, name string, payload exactjson.Value, signalID string) (uint64, error) {
+	if signalID == "" {
+		signalID = e.opts.NewID() // by which a next try finds what became of the one before
+	}
 	var seq uint64
 	err := e.do(ctx, id, &job{apply: func(m *decide.Machine, _ *store.Loaded) error {
 		var err error
@@ -175,7 +178,7 @@ func (e *Engine) signal(m *decide.Machine, name string, payload exactjson.Value,
 	if err := e.checkPayload("the payload", filled, decide.Program{Definition: d}); err != nil {
 		return 0, err
 	}
-	if known, ok := s.SignalByID(signalID); ok && signalID != "" {
+	if known, ok := s.SignalByID(signalID); ok {
 		if known.Name != name || !exactjson.Equal(known.Payload, filled) {
 			return 0, errorf(SignalExists, "signal_id %q was used for a signal with other content; use another signal_id", signalID)
 		}

@@ -234,6 +234,37 @@ func TestLineup_APanicEndsACallAndNotItsLine(t *testing.T) {
 	}
 }
 
+func TestPass_ASignalWhoseOutcomeIsUnknownIsTakenOnce(t *testing.T) {
+	st, _ := openEngines(t, 1, Options{})
+	h, e := hook(t, st, Options{})
+	if _, err := e.RegisterDefinition(t.Context(), []byte(withSignal), definition.YAML); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Start(t.Context(), StartRequest{Workflow: "signalled", ExecutionID: "e", Input: `{"n":1}`}); err != nil {
+		t.Fatal(err)
+	}
+	h.commit = func(ctx context.Context, c store.Commit) error {
+		return errors.Join(st.Commit(ctx, c), store.ErrUnknownOutcome) // the answer is lost
+	}
+	seq, err := e.Signal(t.Context(), "e", "go", `{}`, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := e.History(t.Context(), HistoryRequest{ExecutionID: "e"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var taken []uint64
+	for _, event := range page.Events {
+		if event.Type == "SignalReceived" {
+			taken = append(taken, event.Seq)
+		}
+	}
+	if diff := cmp.Diff([]uint64{seq}, taken); diff != "" {
+		t.Errorf("the answer (-) and the signals in the history (+):\n%s", diff)
+	}
+}
+
 func TestPass_ALockThatIsNotToBeHadIsTriedAgain(t *testing.T) {
 	st, _ := openEngines(t, 1, Options{})
 	h, e := hook(t, st, Options{})
