@@ -3,6 +3,7 @@ package ticker
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"perigee/engine"
@@ -12,6 +13,9 @@ import (
 // Engine is what a tick needs of the engine.
 type Engine interface {
 	Tick(ctx context.Context, max int) (engine.TickReport, error)
+	// ClaimBuiltins and RunBuiltin see to tasks that wait for no worker.
+	ClaimBuiltins(ctx context.Context, n int) ([]engine.Assignment, error)
+	RunBuiltin(ctx context.Context, a engine.Assignment)
 }
 
 // Ticker ticks for the length of one call.
@@ -30,6 +34,7 @@ type Done struct {
 	Advanced  int   `json:"advanced"`
 	Delivered int   `json:"delivered"`
 	Parked    int   `json:"parked"`
+	Ran       int   `json:"ran"`               // tasks that wait for no worker
 	NextMS    int64 `json:"next_ms,omitempty"` // 0: nothing is known to come
 }
 
@@ -56,22 +61,75 @@ func (t Ticker) Run(ctx context.Context) (Done, error) {
 	}
 	work, cancel := context.WithDeadline(ctx, end)
 	defer cancel()
-	var d Done
+	if t.Mode == config.TickPrecise {
+		return t.precise(work), nil
+	}
+	d, err := t.once(work)
+	if err == nil && t.Mode == config.TickOnDemand && d.NextMS != 0 {
+		err = t.Arm(ctx, time.UnixMilli(d.NextMS))
+	}
+	return d, err
+}
+
+// precise goes on until ctx ends. Tasks run beside it; those that have not
+// ended by then are given back.
+func (t Ticker) precise(ctx context.Context) (d Done) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	slots := make(chan struct{}, tasksAtOnce)
 	for {
-		err := t.pass(work, &d)
-		if t.Mode != config.TickPrecise {
-			if err == nil && t.Mode == config.TickOnDemand && d.NextMS != 0 {
-				err = t.Arm(ctx, time.UnixMilli(d.NextMS))
-			}
-			return d, err
-		}
-		if err != nil && work.Err() == nil {
+		if err := t.pass(ctx, &d); err != nil && ctx.Err() == nil {
 			t.Log.ErrorContext(ctx, "the tick failed; the next pass tries again", "error", err)
 		}
-		if !nap(work, d.NextMS) {
-			return d, nil
+		n, err := t.run(ctx, slots, &running)
+		if err != nil && ctx.Err() == nil {
+			t.Log.ErrorContext(ctx, "tasks could not be claimed; the next pass tries again", "error", err)
+		}
+		d.Ran += n
+		next := d.NextMS
+		if n > 0 {
+			next = 1 // there may be more at once
+		}
+		if !nap(ctx, next) {
+			return d
 		}
 	}
+}
+
+// once goes on until nothing is due and no task is left.
+func (t Ticker) once(ctx context.Context) (d Done, err error) {
+	for {
+		if err := t.pass(ctx, &d); err != nil {
+			return d, err
+		}
+		var running sync.WaitGroup
+		n, err := t.run(ctx, make(chan struct{}, tasksAtOnce), &running)
+		running.Wait()
+		d.Ran += n
+		if n == 0 || err != nil || ctx.Err() != nil {
+			return d, err
+		}
+	}
+}
+
+// tasksAtOnce bounds the tasks that one call runs at once.
+const tasksAtOnce = 16
+
+// run claims as many tasks as there are free slots and starts them.
+func (t Ticker) run(ctx context.Context, slots chan struct{}, running *sync.WaitGroup) (n int, err error) {
+	free := cap(slots) - len(slots)
+	if free == 0 || ctx.Err() != nil {
+		return 0, nil
+	}
+	tasks, err := t.Engine.ClaimBuiltins(ctx, free)
+	for _, task := range tasks {
+		slots <- struct{}{}
+		running.Go(func() {
+			defer func() { <-slots }()
+			t.Engine.RunBuiltin(ctx, task)
+		})
+	}
+	return len(tasks), err
 }
 
 // pass ticks until nothing is due.

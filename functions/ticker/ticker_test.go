@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,6 +21,22 @@ type script struct {
 	tick func(pass int, now time.Time) (engine.TickReport, error)
 	at   []time.Duration // of each pass, since the start
 	from time.Time
+
+	tasks []engine.Assignment   // that wait for no worker
+	work  func(context.Context) // what each of them does
+	ended atomic.Int32          // tasks that came to an end
+}
+
+func (s *script) ClaimBuiltins(_ context.Context, n int) ([]engine.Assignment, error) {
+	n = min(n, len(s.tasks))
+	claimed := s.tasks[:n]
+	s.tasks = s.tasks[n:]
+	return claimed, nil
+}
+
+func (s *script) RunBuiltin(ctx context.Context, _ engine.Assignment) {
+	s.work(ctx)
+	s.ended.Add(1)
 }
 
 func (s *script) Tick(context.Context, int) (engine.TickReport, error) {
@@ -140,6 +157,38 @@ func TestRun_OnDemandIsCalledAgainForWhatIsLeft(t *testing.T) {
 		_, err := run(t, config.TickOnDemand, 5*time.Second, s, func(_ context.Context, at time.Time) error { armed = at; return nil })
 		if lasted := armed.Sub(start); err != nil || lasted < 3*time.Second || lasted > 4*time.Second {
 			t.Errorf("armed %v after the start, %v; want 3 s, which leaves 2", lasted, err)
+		}
+	})
+}
+
+// Tasks that wait for no worker run beside the passes, so many at once, and end
+// with the call.
+func TestRun_SeesToTasksThatWaitForNoWorker(t *testing.T) {
+	for _, mode := range []string{config.TickPrecise, config.TickMinute} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &script{
+				tick:  func(int, time.Time) (engine.TickReport, error) { return engine.TickReport{}, nil },
+				tasks: make([]engine.Assignment, 40),
+				work:  func(context.Context) { time.Sleep(500 * time.Millisecond) },
+			}
+			done, err := run(t, mode, 10*time.Second, s, nil)
+			if err != nil || done.Ran != 40 || s.ended.Load() != 40 {
+				t.Errorf("%s: %+v, %v; %d tasks ended, want 40", mode, done, err, s.ended.Load())
+			}
+		})
+	}
+}
+
+func TestRun_ATaskThatTakesTooLongEndsWithTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		s := &script{
+			tick:  func(int, time.Time) (engine.TickReport, error) { return engine.TickReport{}, nil },
+			tasks: make([]engine.Assignment, 1),
+			work:  func(ctx context.Context) { <-ctx.Done() },
+		}
+		if _, err := run(t, config.TickMinute, 10*time.Second, s, nil); err != nil || s.ended.Load() != 1 || time.Since(start) != 8*time.Second {
+			t.Errorf("it took %v, %v; %d tasks ended", time.Since(start), err, s.ended.Load())
 		}
 	})
 }

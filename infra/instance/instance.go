@@ -11,11 +11,14 @@ import (
 	"time"
 
 	"perigee/engine"
+	"perigee/engine/decide"
+	"perigee/infra/calls"
 	"perigee/infra/cloud"
 	"perigee/infra/config"
 	"perigee/infra/database"
 	"perigee/infra/logs"
 	"perigee/infra/metrics"
+	"perigee/infra/outbound"
 	"perigee/infra/wake"
 	"perigee/infra/watch"
 	"perigee/store"
@@ -60,14 +63,14 @@ func New(ctx context.Context, environment config.Source, w io.Writer) (*Instance
 		Settings: settings, Log: logs.New(w, settings),
 		cloud: cloud.New(settings.Region, environment), metrics: metrics.New(w, settings.Stack, nil),
 	}
-	if err := i.build(ctx); err != nil {
+	if err := i.build(ctx, environment); err != nil {
 		i.Log.ErrorContext(ctx, "the function cannot start", "error", err)
 		return nil, err
 	}
 	return i, nil
 }
 
-func (i *Instance) build(ctx context.Context) error {
+func (i *Instance) build(ctx context.Context, environment config.Source) error {
 	opened, err := database.Open(ctx, i.Settings, i.cloud)
 	if err != nil {
 		return err
@@ -81,12 +84,25 @@ func (i *Instance) build(ctx context.Context) error {
 	st := watch.Store(opened, watchers...)
 	options := i.Settings.Engine
 	options.HoldPolls, options.Logger = false, i.Log
+	if _, err := calls.Enable(&options, i.Settings, outbound.Environment(environment), i.cloud); err != nil {
+		return errors.Join(err, st.Close())
+	}
+	if i.wake != nil {
+		i.wake.Ours = ours(options)
+	}
 	eng, err := engine.New(st, options)
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
 	i.Store, i.Engine = st, eng
 	return nil
+}
+
+// ours tells the tasks that the tick function sees to itself.
+func ours(o engine.Options) func(store.Task) bool {
+	return func(t store.Task) bool {
+		return o.HTTPRequest != nil && t.Queue == decide.HTTPQueue || o.Push != nil && o.Push.Takes(t.TaskName)
+	}
 }
 
 // Ready makes sure, once, that the database can be reached and has the schema

@@ -15,10 +15,14 @@ type Keeper struct {
 	Due func(context.Context, store.DueRequest) (store.Due, error)
 	// Arm sets the wake-up, in place of the one before.
 	Arm func(ctx context.Context, at time.Time) error
+	// Ours reports the tasks that the tick function sees to itself, as soon as
+	// they are ready; nil: there are none.
+	Ours func(store.Task) bool
 
 	mu      sync.Mutex
 	planned int64 // epoch milliseconds of the earliest moment since Settle; 0: none
 	armed   int64 // that is known to be set; 0: none
+	ready   bool  // a task of ours is ready
 }
 
 // Committed notes the moments of a decision.
@@ -30,6 +34,10 @@ func (k *Keeper) Committed(c store.Commit) {
 	}
 	for i := range c.Inserted {
 		k.plan(c.Inserted[i].DueAtMS)
+		if k.Ours != nil && k.Ours(c.Inserted[i]) {
+			k.plan(time.Now().UnixMilli())
+			k.ready = true
+		}
 	}
 	for i := range c.Children {
 		k.plan(c.Children[i].Head.DueAtMS)
@@ -63,7 +71,8 @@ func (k *Keeper) Settle(ctx context.Context) error {
 	k.mu.Lock()
 	planned := k.planned
 	needed := planned != 0 && (k.armed <= now || planned < k.armed)
-	k.planned = 0
+	ready := k.ready
+	k.planned, k.ready = 0, false
 	k.mu.Unlock()
 	if !needed {
 		return nil
@@ -74,7 +83,7 @@ func (k *Keeper) Settle(ctx context.Context) error {
 	}
 	at := planned
 	switch {
-	case len(due.ExecutionIDs) > 0 || due.Outbox:
+	case len(due.ExecutionIDs) > 0 || due.Outbox || ready:
 		at = now
 	case due.NextMS != 0:
 		at = due.NextMS

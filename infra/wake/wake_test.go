@@ -113,3 +113,15 @@ func TestSettle_AFailureIsToldAndTriedAgain(t *testing.T) {
 		k.expect(t, 2*time.Hour)
 	})
 }
+
+func TestSettle_ATaskOfOursIsSeenToNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		k.Ours = func(task store.Task) bool { return task.TaskName == "http.request" }
+		k.due = store.Due{NextMS: in(time.Hour)}
+		k.Committed(store.Commit{Inserted: []store.Task{{TaskName: "a.step"}}})
+		k.expect(t)
+		k.Committed(store.Commit{Inserted: []store.Task{{TaskName: "http.request"}}})
+		k.expect(t, 0)
+	})
+}
