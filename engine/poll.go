@@ -108,12 +108,20 @@ func (e *Engine) claim(ctx context.Context, r store.ClaimRequest) ([]Assignment,
 	if err != nil || len(due) == 0 {
 		return tasks, err
 	}
-	e.advanceSome(ctx, due)
-	if len(tasks) == 0 {
-		tasks, _, err = e.claimOnce(ctx, r)
+	if len(tasks) > 0 {
+		brief, cancel := context.WithTimeout(ctx, dueBrief)
+		defer cancel()
+		e.advanceSome(brief, due)
+		return tasks, nil
 	}
+	e.advanceSome(ctx, due)
+	tasks, _, err = e.claimOnce(ctx, r)
 	return tasks, err
 }
+
+// dueBrief is how long tasks that were claimed may be kept from their worker by
+// due work: their time runs.
+const dueBrief = time.Second
 
 // claimOnce asks the store for tasks, and for a few executions that are due.
 func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []Assignment, due []string, err error) {

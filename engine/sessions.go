@@ -41,7 +41,7 @@ func (e *Engine) touch(ctx context.Context, hash string) {
 	if !e.sessions.due(hash, e.localMS(), e.touchAgeMS()) {
 		return
 	}
-	if _, err := e.store.TouchSession(ctx, hash, e.nowMS(), e.touchAgeMS()); err != nil {
+	if _, err := e.store.TouchSession(ctx, hash, e.nowMS(), e.touchAgeMS()); err != nil && ctx.Err() == nil {
 		e.log.WarnContext(ctx, "a worker's sign of life could not be written", "error", err)
 	}
 }

@@ -109,6 +109,30 @@ func TestPoll_ASignalThatWasOfNoUseGoesOn(t *testing.T) {
 	<-second
 }
 
+func TestPoll_TasksAreNotKeptFromTheirWorkerByDueWork(t *testing.T) {
+	t.Parallel()
+	st, e, now := atEpoch(t)
+	session := sessionOf(t, e)
+	sleeper(t, e, "due")
+	if _, err := e.Start(t.Context(), StartRequest{Workflow: "one", ExecutionID: "e"}); err != nil {
+		t.Fatal(err)
+	}
+	*now += 10_000
+	h, e := hook(t, st, Options{Clock: func() int64 { return *now }})
+	h.commit = func(ctx context.Context, _ store.Commit) error {
+		<-ctx.Done() // a database that hangs
+		return ctx.Err()
+	}
+	began := time.Now()
+	p, err := e.Poll(t.Context(), PollRequest{SessionID: session})
+	if err != nil || len(p.Tasks) != 1 {
+		t.Errorf("the poll got %+v, %v", p, err)
+	}
+	if took := time.Since(began); took > callTimeout/2 {
+		t.Errorf("it took %s", took)
+	}
+}
+
 // One execution that cannot be decided is no reason to take a worker for dead.
 func TestHeartbeat_OfAnAttemptThatCannotBeDecidedFindsTheOthers(t *testing.T) {
 	st, e, now := atEpoch(t)
