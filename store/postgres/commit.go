@@ -162,9 +162,10 @@ WITH marked AS (
 SELECT 1 / CASE WHEN count(*) = cardinality($1::text[]) THEN 1 ELSE 0 END
 FROM marked`
 
+// The rows of an execution lie together in the order of keys: 0 follows /.
 const removeAllTasksSQL = `
 DELETE FROM tasks
-WHERE execution_id = $1`
+WHERE key > $1 || '/' AND key < $1 || '0'`
 
 // leaveQueue removes and marks the rows that are still as they were seen.
 func leaveQueue(sc *script, c *store.Commit) {

@@ -51,9 +51,9 @@ SELECT COALESCE(LEAST(
 // would cost every task for a figure that is seldom read.
 const oldestReadySQL = `
 WITH RECURSIVE queues (queue) AS (
-    (SELECT queue FROM tasks ORDER BY queue LIMIT 1)
+    (SELECT queue FROM tasks WHERE state = 0 ORDER BY queue LIMIT 1)
     UNION ALL
-    SELECT (SELECT t.queue FROM tasks t WHERE t.queue > queues.queue ORDER BY t.queue LIMIT 1)
+    SELECT (SELECT t.queue FROM tasks t WHERE t.queue > queues.queue AND t.state = 0 ORDER BY t.queue LIMIT 1)
     FROM queues
     WHERE queue IS NOT NULL
 )

@@ -59,7 +59,7 @@ func scanTaskRow(rows pgx.Rows) (store.Task, error) { return scanTask(rows) }
 const tasksSQL = `
 SELECT ` + taskColumns + `
 FROM tasks
-WHERE execution_id = $1
+WHERE key > $1 || '/' AND key < $1 || '0'
 ORDER BY key`
 
 // Tasks lists the task rows of an execution.

@@ -132,6 +132,9 @@ func listQuery(f store.Filter) (text string, args []any) {
 	if f.CreatedBeforeMS != 0 {
 		add("e.created_at < ?", f.CreatedBeforeMS)
 	}
+	if f.ParentID != "" {
+		add("e.parent_id <> ''") // the condition of the index
+	}
 	if f.ErroredOnly {
 		add("e.error_count > 0")
 	}
@@ -154,7 +157,7 @@ FROM (
     SELECT 1
     FROM executions
     WHERE finished_at IS NULL AND parent_id = ''
-    ORDER BY finished_at
+    ORDER BY parent_id
     LIMIT $1
 ) AS active`
 
