@@ -91,3 +91,15 @@ func TestTemplate_AlarmsAreOnMetricsThatAreWritten(t *testing.T) {
 		t.Error("template.yaml has no alarm on our metrics")
 	}
 }
+
+func TestOperations_ListsEveryMetric(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range metrics.Names() {
+		if !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("docs/operations.md does not name %s", name)
+		}
+	}
+}

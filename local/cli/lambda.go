@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -90,6 +92,11 @@ func (a *app) functionEnvironment(cmd *cobra.Command) []string {
 			env = append(env, s.Variable()+"="+f.Value.String())
 		} else if text := a.env(s.Variable()); text != "" {
 			env = append(env, s.Variable()+"="+text)
+		}
+	}
+	for _, variable := range os.Environ() { // of http.request and pushes
+		if strings.HasPrefix(variable, "PERIGEE_SECRET_") {
+			env = append(env, variable)
 		}
 	}
 	// The front is the authorizer where there are no tokens.
