@@ -23,9 +23,10 @@ import (
 
 // The sizes below are for every day; a soak names larger ones.
 var (
-	fanOut = flag.Int("fan-out", 200, "elements of the fan-out that many workers share")
-	races  = flag.Int("races", 300, "deadlines that race with results")
-	orders = flag.Int("orders", 80, "executions under polls that come and go")
+	fanOut   = flag.Int("fan-out", 200, "elements of the fan-out that many workers share")
+	races    = flag.Int("races", 300, "deadlines that race with results")
+	lockless = flag.Bool("without-locks", false, "also as on a database without locks")
+	orders   = flag.Int("orders", 80, "executions under polls that come and go")
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -73,15 +74,21 @@ func onEveryDatabase(t *testing.T, test func(t *testing.T, open func(t *testing.
 		closed(t, st, err)
 		test(t, func(*testing.T) store.Store { return st })
 	})
-	t.Run("Postgres", func(t *testing.T) {
-		t.Parallel()
-		url := pgtest.URL(t)
-		test(t, func(t *testing.T) store.Store {
-			st, err := postgres.Open(context.Background(), postgres.Options{URL: url})
-			closed(t, st, err)
-			return st
+	onPostgres := func(name, level string) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := pgtest.URL(t) + level
+			test(t, func(t *testing.T) store.Store {
+				st, err := postgres.Open(context.Background(), postgres.Options{URL: url, NoLocks: level != ""})
+				closed(t, st, err)
+				return st
+			})
 		})
-	})
+	}
+	onPostgres("Postgres", "")
+	if *lockless {
+		onPostgres("WithoutLocks", "&default_transaction_isolation=repeatable%20read")
+	}
 }
 
 func closed(t *testing.T, st store.Store, err error) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -127,6 +128,9 @@ const dueBrief = time.Second
 func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []Assignment, due []string, err error) {
 	r.NowMS = e.nowMS()
 	c, err := e.store.Claim(ctx, r)
+	if errors.Is(err, store.ErrBusy) {
+		return nil, nil, nil // others took what there was; that is no fault
+	}
 	if err != nil {
 		return nil, nil, fromStore(err, "tasks")
 	}

@@ -109,6 +109,19 @@ func TestPoll_ASignalThatWasOfNoUseGoesOn(t *testing.T) {
 	<-second
 }
 
+// Where there are no locks, claims that meet have conflicts.
+func TestPoll_ThatOthersWereFasterThanGetsNothing(t *testing.T) {
+	st, _ := openEngines(t, 1, Options{})
+	h, e := hook(t, st, Options{})
+	session := sessionOf(t, e)
+	h.claim = func(context.Context, store.ClaimRequest) (store.Claimed, error) {
+		return store.Claimed{}, store.ErrBusy
+	}
+	if p, err := e.Poll(t.Context(), PollRequest{SessionID: session}); err != nil || len(p.Tasks) > 0 || p.NextPoll == 0 {
+		t.Errorf("the poll got %+v, %v", p, err)
+	}
+}
+
 func TestPoll_TasksAreNotKeptFromTheirWorkerByDueWork(t *testing.T) {
 	t.Parallel()
 	st, e, now := atEpoch(t)
