@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -42,7 +41,8 @@ func setUp(ctx context.Context, o options) (*suite, error) {
 	s := &suite{options: o, sheet: newSheet(), dir: dir, perigee: filepath.Join(dir, "perigee")}
 	s.stop = append(s.stop, func() { _ = os.RemoveAll(dir) })
 	if s.self, err = os.Executable(); err != nil {
-		return nil, errors.Join(err, s.tearDown())
+		s.tearDown()
+		return nil, err
 	}
 	if o.perigee != "" {
 		s.perigee = o.perigee
@@ -50,16 +50,16 @@ func setUp(ctx context.Context, o options) (*suite, error) {
 	}
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", s.perigee, "perigee/local/perigee")
 	if out, err := build.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("build perigee: %w\n%s", err, out), s.tearDown())
+		s.tearDown()
+		return nil, fmt.Errorf("build perigee: %w\n%s", err, out)
 	}
 	return s, nil
 }
 
-func (s *suite) tearDown() error {
+func (s *suite) tearDown() {
 	for i := len(s.stop) - 1; i >= 0; i-- {
 		s.stop[i]()
 	}
-	return nil
 }
 
 // say tells a person how far the run is.
