@@ -21,7 +21,7 @@ LAMBDAFLAGS := -tags lambda.norpc -ldflags='-s -w -buildid='
 build-%Function: export GOOS = linux
 build-%Function: export GOARCH = arm64
 
-.PHONY: help build lambda demo test lint services race bench bench-peers profile soak scale fuzz validate-template build-lambda clean
+.PHONY: help build lambda demo test test-functions lint services race bench bench-peers profile soak scale fuzz validate-template build-lambda clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 20
@@ -41,6 +41,9 @@ demo: build ## five orders, two of them through crashes, with two workers
 test: services lint ## all tests, with what they need (Postgres is installed where it is missing)
 	go test -timeout 9m $(PKG)
 	@echo "All tests passed."
+
+test-functions: services ## the black-box tests through the functions, behind a pooler
+	go test ./blackbox -count=1 -timeout 20m -target lambda -databases pgbouncer
 
 lint: $(STATICCHECK) ## gofmt, go vet, staticcheck and the rules of boundaries_test.go
 	@unformatted=$$(gofmt -l .); if [[ -n "$$unformatted" ]]; then echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; fi
