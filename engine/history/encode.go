@@ -155,13 +155,17 @@ func (w *writer) values(name string, list []exactjson.Value) {
 func (w *writer) taskError(name string, e TaskError) {
 	w.name(name)
 	start := len(w.buf)
+	w.errorMembers(e)
+	w.buf = w.object(start)
+}
+
+func (w *writer) errorMembers(e TaskError) {
 	w.text("code", e.Code)
 	w.text("message", e.Message)
 	w.flag("retryable", e.Retryable)
 	if !e.Details.IsNull() {
 		w.value("details", e.Details)
 	}
-	w.buf = w.object(start)
 }
 
 func (w *writer) taskErrorPtr(name string, e *TaskError) {

@@ -10,12 +10,7 @@ import (
 // {code, message, retryable, details?}.
 func (e TaskError) JSON() exactjson.Value {
 	w := writer{}
-	w.text("code", e.Code)
-	w.text("message", e.Message)
-	w.flag("retryable", e.Retryable)
-	if !e.Details.IsNull() {
-		w.value("details", e.Details)
-	}
+	w.errorMembers(e)
 	return exactjson.Value(w.object(0))
 }
 
