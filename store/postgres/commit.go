@@ -66,7 +66,7 @@ func writeHead(sc *script, c *store.Commit) error {
 	return nil
 }
 
-const createHeadsSQL = `
+var createHeadsSQL = forRows(`
 INSERT INTO executions (id, incarnation, workflow, version, definition_hash, status, last_seq, last_at,
     due_at, parent_id, parent_step, tags, created_at, finished_at, error_count)
 SELECT id, incarnation, workflow, version, definition_hash, status, last_seq, last_at,
@@ -74,7 +74,7 @@ SELECT id, incarnation, workflow, version, definition_hash, status, last_seq, la
 FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
     $9::bigint[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::integer[])
     AS h (id, incarnation, workflow, version, definition_hash, status, last_seq, last_at,
-    due_at, parent_id, parent_step, tags, created_at, finished_at, error_count)`
+    due_at, parent_id, parent_step, tags, created_at, finished_at, error_count)`)
 
 const createTagsSQL = `
 INSERT INTO execution_tags (name, value, created_at, execution_id)
@@ -84,8 +84,7 @@ ON CONFLICT DO NOTHING`
 
 // createHeads inserts heads and their tags.
 func createHeads(sc *script, heads []store.Head, taken func(*pgconn.PgError) error) error {
-	columns := [15]any{}
-	tags := make([]string, len(heads))
+	texts := make(map[string]string, len(heads))
 	var names, values, owners []string
 	var created []int64
 	for i := range heads {
@@ -94,13 +93,13 @@ func createHeads(sc *script, heads []store.Head, taken func(*pgconn.PgError) err
 		if err != nil {
 			return fmt.Errorf("tags of execution %s: %w", h.ID, err)
 		}
-		tags[i] = text
+		texts[h.ID] = text
 		for _, name := range slices.Sorted(maps.Keys(h.Tags)) {
 			names, values = append(names, name), append(values, h.Tags[name])
 			owners, created = append(owners, h.ID), append(created, h.CreatedAtMS)
 		}
 	}
-	for i, column := range []any{
+	sc.add(createHeadsSQL.of(len(heads)), nil,
 		column(heads, func(h *store.Head) string { return h.ID }),
 		column(heads, func(h *store.Head) int64 { return h.Incarnation }),
 		column(heads, func(h *store.Head) string { return h.Workflow }),
@@ -112,27 +111,15 @@ func createHeads(sc *script, heads []store.Head, taken func(*pgconn.PgError) err
 		column(heads, func(h *store.Head) int64 { return h.DueAtMS }),
 		column(heads, func(h *store.Head) string { return h.ParentID }),
 		column(heads, func(h *store.Head) string { return h.ParentStep }),
-		tags,
+		column(heads, func(h *store.Head) string { return texts[h.ID] }),
 		column(heads, func(h *store.Head) int64 { return h.CreatedAtMS }),
 		column(heads, func(h *store.Head) int64 { return h.FinishedAtMS }),
 		column(heads, func(h *store.Head) int32 { return int32(h.ErrorCount) }),
-	} {
-		columns[i] = column
-	}
-	sc.add(createHeadsSQL, nil, columns[:]...).conflict = taken
+	).conflict = taken
 	if len(names) > 0 {
 		sc.add(createTagsSQL, nil, names, values, created, owners)
 	}
 	return nil
-}
-
-// column is one member of each row, as an array for unnest.
-func column[R, V any](rows []R, member func(*R) V) []V {
-	values := make([]V, len(rows))
-	for i := range rows {
-		values[i] = member(&rows[i])
-	}
-	return values
 }
 
 // seen are the rows as the decision saw them. A ready row may be held: whoever
@@ -141,7 +128,7 @@ const seen = `unnest($1::text[], $2::integer[], $3::text[]) AS s (key, state, to
 
 const stillAsSeen = `t.key = s.key AND CASE WHEN s.state IN (0, 3) THEN t.state IN (0, 3) ELSE t.state = s.state AND t.token_hash = s.token_hash END`
 
-const removeTasksSQL = `
+var removeTasksSQL = forRows(`
 WITH removed AS (
     DELETE FROM tasks t
     USING ` + seen + `
@@ -149,9 +136,9 @@ WITH removed AS (
     RETURNING 1
 )
 SELECT 1 / CASE WHEN count(*) = cardinality($1::text[]) THEN 1 ELSE 0 END
-FROM removed`
+FROM removed`)
 
-const markTasksSQL = `
+var markTasksSQL = forRows(`
 WITH marked AS (
     UPDATE tasks t
     SET state = CASE WHEN t.state = 0 THEN 3 ELSE t.state END, stop = t.stop OR t.state IN (1, 2)
@@ -160,7 +147,7 @@ WITH marked AS (
     RETURNING 1
 )
 SELECT 1 / CASE WHEN count(*) = cardinality($1::text[]) THEN 1 ELSE 0 END
-FROM marked`
+FROM marked`)
 
 // The rows of an execution lie together in the order of keys: 0 follows /.
 const removeAllTasksSQL = `
@@ -186,8 +173,8 @@ func leaveQueue(sc *script, c *store.Commit) {
 
 // guarded adds a statement that must find every row as it was seen. Of several
 // rows the database does not tell which one it missed.
-func guarded(sc *script, sql string, rows []store.TaskRemoval) {
-	sc.add(sql, nil,
+func guarded(sc *script, sql rowsSQL, rows []store.TaskRemoval) {
+	sc.add(sql.of(len(rows)), nil,
 		column(rows, func(r *store.TaskRemoval) string { return r.Key }),
 		column(rows, func(r *store.TaskRemoval) int32 { return int32(r.Guard.State) }),
 		column(rows, func(r *store.TaskRemoval) string { return r.Guard.TokenHash }),
@@ -199,7 +186,7 @@ func guarded(sc *script, sql string, rows []store.TaskRemoval) {
 	}
 }
 
-const insertTasksSQL = `
+var insertTasksSQL = forRows(`
 INSERT INTO tasks (key, execution_id, unit, state, queue, ready_at, ready_seq, due_at,
     task_name, contract_version, workflow, workflow_version, input, attempt, redelivery, timeout_ms,
     session, worker_id, claim_key, secret, token_hash, dispatched_at, deadline_at, suspect_at, stop,
@@ -215,7 +202,7 @@ FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::b
     AS t (key, execution_id, unit, state, queue, ready_at, ready_seq, due_at,
     task_name, contract_version, workflow, workflow_version, input, attempt, redelivery, timeout_ms,
     session, worker_id, claim_key, secret, token_hash, dispatched_at, deadline_at, suspect_at, stop,
-    reported_success, reported_payload, reported_retry_after, reported_at)`
+    reported_success, reported_payload, reported_retry_after, reported_at)`)
 
 // insertTasks puts rows into the queue. A key that is taken means that the
 // decision did not know of a row: it was made from something older.
@@ -223,9 +210,9 @@ func insertTasks(sc *script, tasks []store.Task) {
 	if len(tasks) == 0 {
 		return
 	}
-	text := func(member func(*store.Task) string) []string { return column(tasks, member) }
-	number := func(member func(*store.Task) int64) []int64 { return column(tasks, member) }
-	sc.add(insertTasksSQL, nil,
+	text := func(member func(*store.Task) string) any { return column(tasks, member) }
+	number := func(member func(*store.Task) int64) any { return column(tasks, member) }
+	sc.add(insertTasksSQL.of(len(tasks)), nil,
 		text(func(t *store.Task) string { return t.Key }),
 		text(func(t *store.Task) string { return t.ExecutionID }),
 		text(func(t *store.Task) string { return t.Unit }),
@@ -328,7 +315,10 @@ func createChildren(sc *script, children []store.NewExecution) error {
 	if len(children) == 0 {
 		return nil
 	}
-	heads := column(children, func(c *store.NewExecution) store.Head { return c.Head })
+	heads := make([]store.Head, len(children))
+	for i := range children {
+		heads[i] = children[i].Head
+	}
 	err := createHeads(sc, heads, func(e *pgconn.PgError) error {
 		return &store.ChildExistsError{ID: named(e, heads, func(h *store.Head) string { return h.ID })}
 	})
@@ -341,12 +331,12 @@ func createChildren(sc *script, children []store.NewExecution) error {
 }
 
 // The id is deterministic: a second row of it is the same message.
-const putMessagesSQL = `
+var putMessagesSQL = forRows(`
 INSERT INTO outbox (id, source, kind, target, unit, payload, created_at)
 SELECT id, source, kind, target, unit, payload, created_at
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[])
     AS m (id, source, kind, target, unit, payload, created_at)
-ON CONFLICT (id) DO NOTHING`
+ON CONFLICT (id) DO NOTHING`)
 
 const deleteMessagesSQL = `
 DELETE FROM outbox
@@ -354,8 +344,8 @@ WHERE id = ANY ($1::text[])`
 
 func writeMessages(sc *script, c *store.Commit) {
 	if len(c.Outbox) > 0 {
-		text := func(member func(*store.Message) string) []string { return column(c.Outbox, member) }
-		sc.add(putMessagesSQL, nil,
+		text := func(member func(*store.Message) string) any { return column(c.Outbox, member) }
+		sc.add(putMessagesSQL.of(len(c.Outbox)), nil,
 			text(func(m *store.Message) string { return m.ID }),
 			text(func(m *store.Message) string { return m.Source }),
 			text(func(m *store.Message) string { return m.Kind }),

@@ -16,7 +16,7 @@ func (s *Store) DisturbWithConflicts() {
 
 // Statements are the longest statements of the store by name.
 var Statements = map[string]string{
-	"claim": claimSQL, "claim without locks": claimWithoutLocksSQL, "insert tasks": insertTasksSQL, "create heads": createHeadsSQL,
+	"claim": claimSQL, "claim without locks": claimWithoutLocksSQL, "insert tasks": insertTasksSQL.many, "create heads": createHeadsSQL.many,
 }
 
 // Watch shows each statement that the store sends from now on.

@@ -74,7 +74,7 @@ func (s *Store) Tasks(ctx context.Context, executionID string) ([]store.Task, er
 
 // Rows that another transaction holds are about to move on; waiting for them,
 // in an order that may not be its, could end in a deadlock.
-const sightSQL = `
+var sightSQL = forRows(`
 UPDATE tasks
 SET due_at = NULLIF(f.due_at, 0), suspect_at = f.suspect_at
 FROM (
@@ -83,13 +83,13 @@ FROM (
     JOIN tasks t ON t.key = g.key AND t.token_hash = g.token_hash AND t.state = 1
     FOR UPDATE OF t SKIP LOCKED
 ) f
-WHERE tasks.key = f.key AND tasks.state = 1`
+WHERE tasks.key = f.key AND tasks.state = 1`)
 
-const sightWithoutLocksSQL = `
+var sightWithoutLocksSQL = forRows(`
 UPDATE tasks t
 SET due_at = NULLIF(g.due_at, 0), suspect_at = g.suspect_at
 FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[]) AS g (key, token_hash, due_at, suspect_at)
-WHERE t.key = g.key AND t.token_hash = g.token_hash AND t.state = 1`
+WHERE t.key = g.key AND t.token_hash = g.token_hash AND t.state = 1`)
 
 // Sight records that dispatched tasks were seen.
 func (s *Store) Sight(ctx context.Context, sightings []store.Sighting) error {
@@ -102,7 +102,7 @@ func (s *Store) Sight(ctx context.Context, sightings []store.Sighting) error {
 	}
 	var n int64
 	return s.write(ctx, "sight tasks", func(sc *script) {
-		sc.add(sql, nil,
+		sc.add(sql.of(len(sightings)), nil,
 			column(sightings, func(g *store.Sighting) string { return g.Key }),
 			column(sightings, func(g *store.Sighting) string { return g.TokenHash }),
 			column(sightings, func(g *store.Sighting) int64 { return g.DueAtMS }),
