@@ -136,7 +136,8 @@ func figure(v float64) string {
 	return fmt.Sprintf("%.3g", v)
 }
 
-func median[T int64 | float64](list []T) T {
+// median is the middle of a list, or between the two in the middle.
+func median(list []float64) float64 {
 	sorted := slices.Sorted(slices.Values(list))
-	return sorted[len(sorted)/2]
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
