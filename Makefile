@@ -21,7 +21,7 @@ LAMBDAFLAGS := -tags lambda.norpc -ldflags='-s -w -buildid='
 build-%Function: export GOOS = linux
 build-%Function: export GOARCH = arm64
 
-.PHONY: help build lambda demo test test-functions lint services race bench bench-peers profile soak scale fuzz validate-template build-lambda clean
+.PHONY: help build lambda demo test test-functions lint services race bench bench-peers profile soak scale fuzz lint-dsql validate-template build-lambda clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 20
@@ -82,6 +82,9 @@ scale: services ## the tests named TestScale… at full size
 
 fuzz: ## every fuzz target for FUZZTIME
 	.ci/fuzz $(FUZZTIME)
+
+lint-dsql: ## check the DDL for Aurora DSQL with dsql-lint; no account needed
+	.ci/dsql
 
 validate-template: ## check template.yaml with SAM, cfn-lint, checkov and rules of our own; no account needed
 	infra/template/validate

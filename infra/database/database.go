@@ -16,7 +16,7 @@ import (
 // the database.
 func Open(ctx context.Context, s config.Settings, c *cloud.Cloud) (*postgres.Store, error) {
 	o := postgres.Options{
-		URL: s.Database, Mode: postgres.ModeDirect, MaxConns: s.DatabaseConnections, NoLocks: s.DatabaseAuth == config.AuthDSQL,
+		URL: s.Database, Mode: postgres.ModeDirect, MaxConns: s.DatabaseConnections, DSQL: s.DatabaseAuth == config.AuthDSQL,
 	}
 	if s.DatabaseMode == config.DatabasePooled {
 		o.Mode = postgres.ModePooled

@@ -6,8 +6,9 @@
 // between reading and writing, take two. Nothing outlives a call on the
 // connection, so that the store runs behind a transaction-pooling proxy
 // (Options.Mode), and the SQL keeps to what Aurora DSQL knows, too
-// (Options.NoLocks): no foreign keys, sequences, partial indexes or savepoints;
-// arrays only as parameters and results.
+// (Options.NoLocks): no foreign keys, sequences or savepoints; arrays only as
+// parameters and results. Only the DDL is in two dialects: migrations, and
+// migrations_dsql (Options.DSQL).
 //
 // Locks are taken in one order: the head, then its task rows. A session's row
 // is only ever taken with SKIP LOCKED or alone.

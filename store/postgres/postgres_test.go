@@ -61,9 +61,10 @@ func repeatableRead(url string) string {
 	return url + "&default_transaction_isolation=repeatable%20read"
 }
 
+// The schema is DSQL's, too: without collations and partial indexes.
 func TestWithoutLocks_KeepsTheRulesUnderConflicts(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
-		s := open(t, postgres.Options{URL: repeatableRead(migrated(t)), NoLocks: true})
+		s := open(t, postgres.Options{URL: repeatableRead(migratedAsDSQL(t)), NoLocks: true})
 		s.DisturbWithConflicts()
 		return s
 	}, storetest.Lockless)

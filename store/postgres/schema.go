@@ -17,8 +17,24 @@ import (
 	"perigee/store"
 )
 
-//go:embed migrations/*.sql
+// Two dialects of the same tables and indexes, by the same numbers and names.
+//
+//go:embed migrations/*.sql migrations_dsql/*.sql
 var migrations embed.FS
+
+// The folders of migrations.
+const (
+	postgresFolder = "migrations"
+	dsqlFolder     = "migrations_dsql"
+)
+
+// folder has the migrations that the database can run.
+func (s *Store) folder() string {
+	if s.dsql {
+		return dsqlFolder
+	}
+	return postgresFolder
+}
 
 // Migrate brings the schema to the version of this release.
 //
@@ -35,7 +51,7 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	from = -1
 	for try, before := 1, int64(-1); ; try++ {
-		current, release, err := migrate(ctx, db)
+		current, release, err := migrate(ctx, db, s.folder())
 		if from < 0 {
 			from = current
 		}
@@ -53,7 +69,7 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 		}
 	}
 	to, err = releaseVersion()
-	if err == nil && !s.noLocks {
+	if err == nil && !s.dsql {
 		_, err = db.ExecContext(ctx, storageSQL)
 	}
 	if err != nil {
@@ -75,8 +91,8 @@ ALTER TABLE worker_sessions SET (fillfactor = 50)`
 
 // migrate runs goose, which keeps DDL out of transactions, as DSQL needs it, and
 // writes the version after it.
-func migrate(ctx context.Context, db *sql.DB) (from, to int64, err error) {
-	files, err := fs.Sub(migrations, "migrations")
+func migrate(ctx context.Context, db *sql.DB, folder string) (from, to int64, err error) {
+	files, err := fs.Sub(migrations, folder)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -109,9 +125,9 @@ func isMigrationRace(err error) bool {
 	return false
 }
 
-// releaseVersion is the number of the last migration.
+// releaseVersion is the number of the last migration, in either folder.
 func releaseVersion() (int64, error) {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
+	files, err := fs.Glob(migrations, postgresFolder+"/*.sql")
 	if err != nil {
 		return 0, err
 	}

@@ -35,6 +35,9 @@ type Options struct {
 	// 40001 at the end. On Postgres the URL must ask for that level
 	// (?default_transaction_isolation=repeatable read).
 	NoLocks bool
+	// DSQL says that the database is Aurora DSQL: NoLocks, and a schema in its
+	// own DDL (migrations_dsql), which Postgres cannot run.
+	DSQL bool
 	// BeforeConnect may change what a new connection is made with, such as a
 	// password that is valid for minutes. nil: none.
 	BeforeConnect func(ctx context.Context, config *pgx.ConnConfig) error
@@ -52,6 +55,7 @@ func (o *Options) validate() error {
 	if o.MaxConns == 0 {
 		o.MaxConns = 4
 	}
+	o.NoLocks = o.NoLocks || o.DSQL
 	return nil
 }
 
@@ -64,6 +68,7 @@ type Store struct {
 	pool    *pgxpool.Pool
 	config  *pgxpool.Config
 	noLocks bool
+	dsql    bool
 	stats   *counters
 	// disturb changes scripts before they are sent; nil but in tests.
 	disturb func(*script)
@@ -81,7 +86,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, urlError(o.URL, err)
 	}
-	s := &Store{config: config, noLocks: o.NoLocks, stats: &counters{}}
+	s := &Store{config: config, noLocks: o.NoLocks, dsql: o.DSQL, stats: &counters{}}
 	config.MaxConns, config.PingTimeout = int32(o.MaxConns), pingTimeout
 	config.MinConns, config.MinIdleConns = 0, 0
 	config.BeforeConnect = o.BeforeConnect
