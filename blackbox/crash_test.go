@@ -114,7 +114,8 @@ func TestCrash_BetweenCommitAndReplyTheCallAgainGetsTheSameAnswer(t *testing.T) 
 			"StepDispatched(last)", "CancelRequested", "StepSucceeded(last)", "CompensationStarted", "StepScheduled(compensate:second)",
 			"StepDispatched(compensate:second)", "StepSucceeded(compensate:second)", "CompensationCompleted", "WorkflowCancelled",
 		}
-		if diff := cmp.Diff(want, e.types("d")); diff != "" {
+		// Progress that is told again is recorded again, at most once a second.
+		if diff := cmp.Diff(want, slices.Compact(e.types("d"))); diff != "" {
 			e.Errorf("the history (-want +got):\n%s", diff)
 		}
 		unheard, heard = e.dies("POST", "/v1/workers/unregister", "application/json", fmt.Sprintf(`{"worker_session_id":%q}`, session))

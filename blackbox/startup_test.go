@@ -22,9 +22,9 @@ import (
 // line and an exit code that is not 0.
 func refusesToStart(t *testing.T, args []string, words ...string) {
 	t.Helper()
+	made := perigee(t, append([]string{"dev", "--listen", "127.0.0.1:0"}, args...)...) // built before its time counts
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	made := perigee(t, append([]string{"dev", "--listen", "127.0.0.1:0"}, args...)...)
 	cmd := exec.CommandContext(ctx, made.Path, made.Args[1:]...)
 	cmd.Dir = made.Dir
 	var out, errs bytes.Buffer

@@ -3,6 +3,8 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -172,4 +174,38 @@ func TestSequentialStep_CostsOneCommitAndTwoRoundTripsWithNext(t *testing.T) {
 func spent(b *bench, since store.Stats) store.Stats {
 	s := b.store.Stats()
 	return store.Stats{RoundTrips: s.RoundTrips - since.RoundTrips, Commits: s.Commits - since.Commits}
+}
+
+func TestResults_OfSeveralExecutionsEachBringTheirOwnNextTask(t *testing.T) {
+	b := newBench(t, engine.Options{})
+	b.deploy(chain(2))
+	session := b.register("a.step")
+	req := engine.ResultsRequest{NextSession: session, NextMax: 3}
+	for i := range 3 {
+		b.start("chain", fmt.Sprint("e", i), `{}`)
+		req.Results = append(req.Results, engine.Result{Token: b.poll(session).Token})
+	}
+	answer, err := b.Results(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := map[string]string{}
+	for _, a := range answer.Next {
+		next[a.ExecutionID] = a.StepID
+	}
+	if diff := cmp.Diff(map[string]string{"e0": "s1", "e1": "s1", "e2": "s1"}, next); diff != "" {
+		t.Errorf("next tasks (-want +got):\n%s", diff)
+	}
+	// The same results again, after a lost reply, get the same tasks again.
+	again, err := b.Results(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byID := func(a, b engine.Assignment) int { return strings.Compare(a.ExecutionID, b.ExecutionID) }
+	slices.SortFunc(answer.Next, byID)
+	slices.SortFunc(again.Next, byID)
+	if diff := cmp.Diff(answer, again); diff != "" {
+		t.Errorf("the same results again (-first +second):\n%s", diff)
+	}
+	b.healthy()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"sync"
 
 	"perigee/engine/decide"
 	"perigee/engine/exactjson"
@@ -43,10 +44,8 @@ func (e *Engine) Results(ctx context.Context, r ResultsRequest) (ResultsAnswer, 
 	} else if err != nil {
 		return ResultsAnswer{}, err
 	}
-	for _, group := range groupResults(r.Results, answer.Acks) {
-		if err := e.report(ctx, group, wish); err != nil {
-			return ResultsAnswer{}, err
-		}
+	if err := e.reportAll(ctx, groupResults(r.Results, answer.Acks), wish); err != nil {
+		return ResultsAnswer{}, err
 	}
 	if wish == nil {
 		return answer, nil
@@ -81,9 +80,49 @@ func (e *Engine) wish(ctx context.Context, r ResultsRequest) (*nextWish, error) 
 		session: session,
 		queues:  queuesOf(session),
 		// The same results again, after a lost reply, get the same tasks again.
-		claimKey: hashSecret(r.Results[0].Token),
+		claimKey: hashSecret(r.Results[0].Token)[:claimKeyLength],
 		secrets:  e.newSecrets(r.NextMax),
 	}}, nil
+}
+
+// claimKeyLength keeps 128 bits of a hash: enough to tell calls apart.
+const claimKeyLength = 32
+
+// reportAll applies the results of several executions side by side, so that
+// their commits can share a trip to the disk. Each gets its part of the wish.
+func (e *Engine) reportAll(ctx context.Context, groups [][]reported, wish *nextWish) error {
+	if len(groups) == 1 {
+		return e.report(ctx, groups[0], wish)
+	}
+	shares := wish.share(groups)
+	failures := make([]error, len(groups))
+	var all sync.WaitGroup
+	for i, group := range groups {
+		all.Go(func() { failures[i] = e.report(ctx, group, shares[i]) })
+	}
+	all.Wait()
+	for _, s := range shares {
+		if s != nil {
+			wish.got = append(wish.got, s.got...)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// share divides a wish: a task for each result, as far as it goes.
+func (w *nextWish) share(groups [][]reported) []*nextWish {
+	shares := make([]*nextWish, len(groups))
+	if w == nil {
+		return shares
+	}
+	left := w.secrets
+	for i, group := range groups {
+		n := min(len(group), len(left))
+		part := w.recipient
+		part.secrets, left = left[:n:n], left[n:]
+		shares[i] = &nextWish{recipient: part}
+	}
+	return shares
 }
 
 // reported is a result on its way to its execution.

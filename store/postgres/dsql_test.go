@@ -72,7 +72,6 @@ func TestDSQLSchema_HasTheSameFiles(t *testing.T) {
 var dsqlStatements = []*regexp.Regexp{
 	regexp.MustCompile(`^CREATE TABLE IF NOT EXISTS [a-z_]+ \(\n(    [a-z_]+ +(text|bigint|integer|boolean)( +NOT NULL)?( PRIMARY KEY| UNIQUE| DEFAULT (FALSE|0))?,?\n)+(    PRIMARY KEY \([a-z_, ]+\)\n)?\);\n$`),
 	regexp.MustCompile(`^CREATE INDEX ASYNC IF NOT EXISTS [a-z_]+ ON [a-z_]+ \([a-z_, ]+\);\n$`),
-	regexp.MustCompile(`^SELECT 1;\n$`),
 }
 
 func TestDSQLSchema_IsOneStatementAFileThatMayBeRepeated(t *testing.T) {
