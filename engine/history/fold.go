@@ -64,20 +64,42 @@ func (s *State) Apply(r Record) {
 // ApplyAll is Apply for each of records, with one copy of each unit concerned.
 func (s *State) ApplyAll(records []Record) {
 	s.batch++
+	// A unit takes about three events. What is left over must not be shared by
+	// a clone.
+	s.chunk = min(unitChunk, len(records)/3)
 	for _, r := range records {
 		s.apply(r)
 	}
+	s.chunk, s.spare = 0, nil
+}
+
+// unitChunk bounds how many units are made at a time: one that is kept keeps
+// its neighbours' memory.
+const unitChunk = 32
+
+// newUnit is an empty unit of the present batch.
+func (s *State) newUnit() *unit {
+	if s.chunk == 0 {
+		return &unit{mark: s.batch}
+	}
+	if len(s.spare) == 0 {
+		s.spare = make([]unit, s.chunk)
+	}
+	u := &s.spare[0]
+	s.spare = s.spare[1:]
+	u.mark = s.batch
+	return u
 }
 
 // edit is the unit under key, made if need be, in a copy that only the present
 // batch holds.
-func (s *State) edit(key string) *Unit {
+func (s *State) edit(key string) *unit {
 	if s.last != nil && s.last.mark == s.batch && s.lastKey == key {
-		return &s.last.Unit
+		return s.last
 	}
 	if u, ok := s.units.Get(key); ok && u.mark == s.batch {
 		s.last, s.lastKey = u, key
-		return &u.Unit
+		return u
 	}
 	return s.begin(key)
 }
@@ -85,14 +107,14 @@ func (s *State) edit(key string) *Unit {
 // begin is edit for a unit that the present batch most likely has not seen: it
 // goes down the tree once and not twice. Where the batch has, a copy too many
 // is made.
-func (s *State) begin(key string) *Unit {
-	u := &unit{mark: s.batch}
+func (s *State) begin(key string) *unit {
+	u := s.newUnit()
 	if before, ok := s.units.Set(key, u); ok {
 		u.Unit = before.Unit
 		u.Tokens = slices.Clip(before.Tokens)
 	}
 	s.last, s.lastKey = u, key
-	return &u.Unit
+	return u
 }
 
 // pending is every unit of which nothing has happened. Its mark is that of no
@@ -257,35 +279,35 @@ func (u *Unit) setAttempt(n uint32) {
 	u.Attempt = n
 }
 
-func (u *Unit) scheduled(e StepScheduled, at *int64) {
+func (u *unit) scheduled(e StepScheduled, at *int64) {
 	u.Status = UnitScheduled
 	u.setAttempt(e.Attempt)
-	u.Input, u.IdempotencyKey, u.Redelivery = e.Input.OrNull(), new(e.IdempotencyKey), e.Redelivery
+	u.room.key = e.IdempotencyKey
+	u.Input, u.IdempotencyKey, u.Redelivery = e.Input.OrNull(), &u.room.key, e.Redelivery
 	u.ScheduledAtMS = at
 	u.Token, u.DeadlineMS, u.WakeAtMS = nil, nil, nil
 }
 
-func (u *Unit) dispatched(e *StepDispatched, seq uint64, at *int64) {
-	// One allocation for all that the unit then points to.
-	d := &struct {
-		issued          [1]IssuedToken
-		worker, session string
-	}{[1]IssuedToken{{Token: e.Token, Attempt: e.Attempt}}, e.WorkerID, e.WorkerSession}
-	u.Status, u.Attempt = UnitDispatched, e.Attempt
-	u.Token, u.WorkerID, u.WorkerSession = &d.issued[0].Token, &d.worker, &d.session
-	if len(u.Tokens) == 0 {
-		u.Tokens = d.issued[:]
-	} else {
-		u.Tokens = append(u.Tokens, d.issued[0])
+func (u *unit) dispatched(e *StepDispatched, seq uint64, at *int64) {
+	issued := IssuedToken{Token: e.Token, Attempt: e.Attempt}
+	if len(u.Tokens) > 0 {
+		u.Tokens = append(u.Tokens, issued) // not in the room: its list is full
 	}
+	u.room.issued[0], u.room.worker, u.room.session = issued, e.WorkerID, e.WorkerSession
+	if len(u.Tokens) == 0 {
+		u.Tokens = u.room.issued[:]
+	}
+	u.Status, u.Attempt = UnitDispatched, e.Attempt
+	u.Token, u.WorkerID, u.WorkerSession = &u.room.issued[0].Token, &u.room.worker, &u.room.session
 	u.DispatchedAtMS, u.DeadlineMS = at, e.DeadlineMS
 	u.DispatchCount++
 	u.LastDispatchSeq = seq
 }
 
-func (u *Unit) succeeded(output exactjson.Value, seq uint64, at *int64) {
+func (u *unit) succeeded(output exactjson.Value, seq uint64, at *int64) {
 	u.Status, u.Output, u.SucceededBy = UnitSucceeded, output.OrNull(), ""
-	u.FinishedAtMS, u.SucceededSeq = at, &seq
+	u.room.succeededSeq = seq
+	u.FinishedAtMS, u.SucceededSeq = at, &u.room.succeededSeq
 	u.WakeAtMS = nil
 }
 

@@ -163,6 +163,8 @@ type State struct {
 	batch   uint64 // number of the present Apply or ApplyAll, see edit
 	last    *unit  // that edit gave last, under lastKey
 	lastKey string
+	chunk   int    // how many units to make at a time; 0: one
+	spare   []unit // made and not yet used; none outside of ApplyAll
 	at      *int64 // UpdatedAtMS, for units to point to
 }
 
@@ -171,4 +173,14 @@ type State struct {
 type unit struct {
 	Unit
 	mark uint64
+	room room
+}
+
+// room holds what a Unit points to, so that a unit is one allocation. A copy of
+// the unit goes on pointing into the original's room.
+type room struct {
+	key             string
+	worker, session string
+	issued          [1]IssuedToken
+	succeededSeq    uint64
 }
