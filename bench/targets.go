@@ -22,8 +22,10 @@ const (
 	workflowWAL     = "WAL per 3-step workflow"
 	fanCommits      = "commits of a fan-out of 100"
 
-	foldTime    = "fold of a history"
-	decodeTime  = "decoding of the same bytes"
+	foldTime    = "fold of stored events"
+	decodeTime  = "decoding of stored events"
+	replayTime  = "fold of a history's JSON"
+	readTime    = "decoding of the same JSON"
 	roundTime   = "decide round in a 20-step workflow"
 	celTime     = "simple CEL evaluation"
 	warmLate    = "warm call at 10000 events"
@@ -42,7 +44,7 @@ func dbos(name string) string  { return "dbos " + name }
 // limits say with what of the same run a figure is compared.
 var limits = map[string]string{
 	s1: limit(s1), s2: limit(s2), s3: limit(s3), s4: limit(s4), many: limit(s1),
-	s4Last: s4First, wideLast: wideFirst, foldTime: decodeTime, roundTime: celTime, warmLate: warmEarly, coldFull: coldHalf,
+	s4Last: s4First, wideLast: wideFirst, foldTime: decodeTime, replayTime: readTime, roundTime: celTime, warmLate: warmEarly, coldFull: coldHalf,
 }
 
 // target is a bound on a figure, or on its ratio to another of the same run.
@@ -72,6 +74,7 @@ var targets = []target{
 	{workflowWAL, "", "postgres", false, 10_000},
 	{fanCommits, "", "postgres", false, 204},
 	{fanCommits, "", "sqlite", false, 204},
+	{replayTime, readTime, "", false, 1.3},
 	{foldTime, decodeTime, "", false, 1.3},
 	{roundTime, celTime, "", false, 200},
 	{warmLate, warmEarly, "sqlite", false, 2},
