@@ -209,3 +209,22 @@ func TestResults_OfSeveralExecutionsEachBringTheirOwnNextTask(t *testing.T) {
 	}
 	b.healthy()
 }
+
+func TestResult_AloneShowsThatItsWorkerIsAlive(t *testing.T) {
+	b := newBench(t, engine.Options{})
+	b.deploy(chain(2))
+	session := b.register("a.step")
+	b.start("chain", "e", `{}`)
+	task := b.poll(session)
+	b.now += 20_000
+	if _, err := b.Results(t.Context(), engine.ResultsRequest{Results: []engine.Result{{Token: task.Token}}}); err != nil {
+		t.Fatal(err)
+	}
+	workers, err := b.Workers(t.Context())
+	if err != nil || len(workers) != 1 {
+		t.Fatalf("%+v, %v", workers, err)
+	}
+	if diff := cmp.Diff(b.now, workers[0].LastSeenMS); diff != "" {
+		t.Errorf("last seen (-want +got):\n%s", diff)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 
 	"perigee/engine/decide"
@@ -170,11 +171,16 @@ func decidedResult(r Result) decide.Result {
 
 // report applies the results of one execution in one commit.
 func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) error {
+	var alive []string // sessions that this shows to be
 	j := &job{results: group, apply: func(m *decide.Machine, _ *store.Loaded) error {
+		alive = nil
 		for _, r := range group {
 			if !issuedTo(m, r.token) {
 				*r.ack = Ack{Token: r.ack.Token, Reason: decide.UnknownToken}
 				continue
+			}
+			if s := holderOf(m, r.token); s != "" && !slices.Contains(alive, s) {
+				alive = append(alive, s)
 			}
 			ack := m.Result(r.token.unit, r.token.hash(), r.result)
 			r.ack.Accepted, r.ack.Reason = ack.Accepted, ack.Reason
@@ -194,7 +200,21 @@ func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) e
 	for _, t := range j.next {
 		wish.got = append(wish.got, assignmentOf(t))
 	}
+	for _, hash := range alive {
+		e.touchHash(ctx, hash)
+	}
 	return nil
+}
+
+// holderOf is the worker session that holds the attempt of a token, "" where the
+// token is not the current one or no worker's.
+func holderOf(m *decide.Machine, t taskToken) string {
+	u := m.State().Unit(t.unit)
+	if u == nil || u.Token == nil || *u.Token != t.hash() || u.WorkerSession == nil ||
+		isChildSession(*u.WorkerSession) || strings.HasPrefix(*u.WorkerSession, builtinPrefix) {
+		return ""
+	}
+	return *u.WorkerSession
 }
 
 // issuedTo reports whether the attempt under way, if it is the token's, is with
