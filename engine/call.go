@@ -96,8 +96,15 @@ func (p *attempt) try(ctx context.Context, try int) error {
 
 // request asks for the execution, beyond what is warm of it.
 func (p *attempt) request() (store.LoadRequest, warmState) {
-	req := store.LoadRequest{ID: p.id, SnapshotFormat: history.Format, DueTasks: p.looks, NowMS: p.engine.nowMS()}
-	warm, ok := p.engine.states.get(p.id)
+	req, warm := p.engine.loadRequest(p.id)
+	req.DueTasks = p.looks
+	return req, warm
+}
+
+// loadRequest asks for what is not warm of an execution.
+func (e *Engine) loadRequest(id string) (store.LoadRequest, warmState) {
+	req := store.LoadRequest{ID: id, SnapshotFormat: history.Format, NowMS: e.nowMS()}
+	warm, ok := e.states.get(id)
 	if ok {
 		req.Known = warm.seen
 	}

@@ -109,7 +109,7 @@ func (p *attempt) rowBefore(unit string) unitRow {
 			return unitRow{true, store.Guard{State: store.TaskReady}}
 		}
 	case history.UnitDispatched:
-		if strings.HasPrefix(*u.WorkerSession, childPrefix) {
+		if u.WithChild() {
 			return unitRow{}
 		}
 		g := store.Guard{State: store.TaskDispatched, TokenHash: *u.Token}
@@ -247,6 +247,3 @@ func taskKey(execution, unit string) string { return execution + "/" + unit }
 func unitOf(execution, key string) (string, bool) {
 	return strings.CutPrefix(key, execution+"/")
 }
-
-// childPrefix marks the worker session of a child execution.
-const childPrefix = "child:"

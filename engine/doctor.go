@@ -253,7 +253,7 @@ func stateName(s store.TaskState) string {
 func (e *Engine) rowWanted(m *decide.Machine, unit string) (store.Task, bool) {
 	row, ok := m.Row(unit)
 	u := m.State().Unit(unit)
-	if !ok || u.WorkerSession != nil && u.Status == history.UnitDispatched && isChildSession(*u.WorkerSession) {
+	if !ok || u.Status == history.UnitDispatched && u.WithChild() {
 		return store.Task{}, false
 	}
 	t := e.readyTask(m, unit, row, m.State().LastSeq)

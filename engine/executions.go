@@ -25,11 +25,7 @@ const (
 // load reads an execution as it is, without deciding anything. NotFound.
 func (e *Engine) load(ctx context.Context, id string) (*decide.Machine, error) {
 	for {
-		req := store.LoadRequest{ID: id, SnapshotFormat: history.Format, NowMS: e.nowMS()}
-		warm, ok := e.states.get(id)
-		if ok {
-			req.Known = warm.seen
-		}
+		req, warm := e.loadRequest(id)
 		l, err := e.store.Load(ctx, req)
 		if err != nil {
 			return nil, fromStore(err, "execution")

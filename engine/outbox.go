@@ -61,7 +61,7 @@ func (p *attempt) askChildren(c *store.Commit) {
 	}
 	for _, r := range p.machine.Records() {
 		e, ok := r.Event.(history.StepDispatched)
-		if child, found := strings.CutPrefix(e.WorkerSession, childPrefix); ok && found && p.taken[child] {
+		if child, found := strings.CutPrefix(e.WorkerSession, history.ChildSession); ok && found && p.taken[child] {
 			c.Outbox = append(c.Outbox, store.Message{
 				ID:          child + "/found",
 				Kind:        messageChildEnded,
@@ -182,6 +182,3 @@ func (e *Engine) childEnded(ctx context.Context, parent, unit, child string, end
 		return nil
 	}})
 }
-
-// isChildSession reports whether a worker session stands for a child execution.
-func isChildSession(session string) bool { return strings.HasPrefix(session, childPrefix) }

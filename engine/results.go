@@ -211,7 +211,7 @@ func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) e
 func holderOf(m *decide.Machine, t taskToken) string {
 	u := m.State().Unit(t.unit)
 	if u == nil || u.Token == nil || *u.Token != t.hash() || u.WorkerSession == nil ||
-		isChildSession(*u.WorkerSession) || strings.HasPrefix(*u.WorkerSession, builtinPrefix) {
+		u.WithChild() || strings.HasPrefix(*u.WorkerSession, builtinPrefix) {
 		return ""
 	}
 	return *u.WorkerSession
@@ -301,17 +301,6 @@ func (e *Engine) Progress(ctx context.Context, token string, details exactjson.V
 		e.touchHash(ctx, session)
 	}
 	return accepted, cancel, nil
-}
-
-// touchHash is touch for a session that this process may not have seen.
-func (e *Engine) touchHash(ctx context.Context, hash string) {
-	if _, ok := e.sessions.get(hash); ok {
-		e.touch(ctx, hash)
-		return
-	}
-	if _, err := e.store.TouchSession(ctx, hash, e.nowMS(), e.touchAgeMS()); err != nil && !errors.Is(err, store.ErrNotFound) {
-		e.log.WarnContext(ctx, "a worker's sign of life could not be written", "error", err)
-	}
 }
 
 // resultOf reads a result from the inbox.

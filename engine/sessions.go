@@ -41,7 +41,23 @@ func (e *Engine) touch(ctx context.Context, hash string) {
 	if !e.sessions.due(hash, e.localMS(), e.touchAgeMS()) {
 		return
 	}
-	if _, err := e.store.TouchSession(ctx, hash, e.nowMS(), e.touchAgeMS()); err != nil && ctx.Err() == nil {
+	e.writeTouch(ctx, hash)
+}
+
+// touchHash is touch for a session that this process may not have seen.
+func (e *Engine) touchHash(ctx context.Context, hash string) {
+	if _, ok := e.sessions.get(hash); ok {
+		e.touch(ctx, hash)
+		return
+	}
+	e.writeTouch(ctx, hash)
+}
+
+// writeTouch is touch without asking whether it is due. A session that has ended
+// needs none.
+func (e *Engine) writeTouch(ctx context.Context, hash string) {
+	_, err := e.store.TouchSession(ctx, hash, e.nowMS(), e.touchAgeMS())
+	if err != nil && !errors.Is(err, store.ErrNotFound) && ctx.Err() == nil {
 		e.log.WarnContext(ctx, "a worker's sign of life could not be written", "error", err)
 	}
 }

@@ -99,7 +99,7 @@ func (m *Machine) startChild(r ref, name string) {
 		Attempt:       u.Attempt,
 		Token:         ChildToken(id),
 		WorkerID:      ChildWorker,
-		WorkerSession: childSession + id,
+		WorkerSession: history.ChildSession + id,
 	}
 	c := m.call(r)
 	v := m.vars(r)
@@ -136,7 +136,7 @@ func (m *Machine) childInput(name string, input exactjson.Value) (exactjson.Valu
 // ChildToken is the token under which a child's end resolves its unit. It is
 // no secret: no worker can use it, since there is no task row.
 func ChildToken(childID string) string {
-	sum := sha256.Sum256([]byte(childSession + childID))
+	sum := sha256.Sum256([]byte(history.ChildSession + childID))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -186,7 +186,7 @@ func childFailure(id string, end ChildEnd) *history.TaskError {
 // it: one that is to be abandoned counts only where the unit ran out of time.
 func (m *Machine) RunsChild(unit string) bool {
 	u := m.state.Unit(unit)
-	if u == nil || !isChild(u) {
+	if u == nil || !u.WithChild() {
 		return false
 	}
 	r, ok := m.locate(unit)

@@ -32,7 +32,7 @@ const (
 
 // Reasons of StepAttemptUncertain that others make, too.
 const (
-	ReasonUnregistered  = "worker unregistered" // not counted as a loss
+	ReasonUnregistered  = history.ReasonUnregistered // not counted as a loss
 	ReasonNeverReceived = "never received"
 	ReasonDidNotStop    = "did not stop in time"
 )

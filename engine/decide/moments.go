@@ -1,10 +1,6 @@
 package decide
 
-import (
-	"strings"
-
-	"perigee/engine/history"
-)
+import "perigee/engine/history"
 
 // momentOf is the moment at which an open unit has to be looked at, and
 // whether a task row stands for it. An await is looked at past its deadline.
@@ -23,7 +19,7 @@ func (m *Machine) momentOf(r ref, u *history.Unit) (atMS int64, task, ok bool) {
 		_, ms, fail := m.callTimes(c, v)
 		return addMS(deref(u.ScheduledAtMS), ms), true, fail == nil && ms > 0
 	case history.UnitDispatched:
-		return deref(u.DeadlineMS), !isChild(u), u.DeadlineMS != nil
+		return deref(u.DeadlineMS), !u.WithChild(), u.DeadlineMS != nil
 	case history.UnitWaiting:
 		if u.WakeAtMS == nil {
 			return 0, false, false
@@ -87,7 +83,7 @@ func (m *Machine) passDeadline(key string, u *history.Unit, atMS int64) {
 		return
 	}
 	e := failure(CodeTimeout, "attempt %d ran past its timeout of %d ms", u.Attempt, *u.DeadlineMS-deref(u.DispatchedAtMS))
-	if isChild(u) {
+	if u.WithChild() {
 		e.Message = "the child workflow ran past the step's timeout"
 		e.Retryable = false
 	}
@@ -204,13 +200,6 @@ func (m *Machine) wake(tasks bool) (int64, bool) {
 
 // Wake is Machine.Wake as a function.
 func Wake(p Program, state *history.State) (int64, bool) { return New(p, state.Clone()).Wake() }
-
-// childSession marks the worker session of a child execution.
-const childSession = "child:"
-
-func isChild(u *history.Unit) bool {
-	return u.WorkerSession != nil && strings.HasPrefix(*u.WorkerSession, childSession)
-}
 
 func deref(p *int64) int64 {
 	if p == nil {

@@ -183,7 +183,7 @@ func (d *driver) dispatch() {
 func (d *driver) issued() (unit, token string, ok bool) {
 	var units []string
 	for key, u := range d.m.State().Units() {
-		if len(u.Tokens) > 0 && !isChild(u) {
+		if len(u.Tokens) > 0 && !u.WithChild() {
 			units = append(units, key)
 		}
 	}
@@ -224,7 +224,7 @@ func (d *driver) lose() {
 }
 
 func (d *driver) endChild() {
-	running := slices.DeleteFunc(d.units(history.UnitDispatched), func(u string) bool { return !isChild(d.m.State().Unit(u)) })
+	running := slices.DeleteFunc(d.units(history.UnitDispatched), func(u string) bool { return !d.m.State().Unit(u).WithChild() })
 	if len(running) == 0 {
 		return
 	}
@@ -342,7 +342,7 @@ func (d *driver) windUp() {
 				m.Dispatch(ready[0], history.StepDispatched{Token: token, WorkerID: "w", WorkerSession: "s"})
 				m.Result(ready[0], token, Result{Output: `{"n":1}`})
 			})
-		case len(children) > 0 && isChild(d.m.State().Unit(children[0])):
+		case len(children) > 0 && d.m.State().Unit(children[0]).WithChild():
 			d.apply(func(m *Machine) { m.ChildEnded(children[0], history.ChildID("e", children[0]), ChildEnd{}) })
 		default:
 			if _, ok := d.m.Wake(); !ok {

@@ -20,9 +20,9 @@ const (
 	codeLimitExceeded   = "LIMIT_EXCEEDED"
 )
 
-// reasonUnregistered is the reason of a StepAttemptUncertain that is no loss:
+// ReasonUnregistered is the reason of a StepAttemptUncertain that is no loss:
 // the worker said that it leaves.
-const reasonUnregistered = "worker unregistered"
+const ReasonUnregistered = "worker unregistered"
 
 // New is the state of an execution of which nothing has happened yet.
 func New(id string) *State {
@@ -327,7 +327,7 @@ func (u *Unit) wait(wakeAtMS *int64, at *int64) {
 func (u *Unit) uncertain(e StepAttemptUncertain) {
 	u.Status, u.Token = UnitUncertain, nil
 	u.OutcomeUnknown = true
-	if e.Reason != reasonUnregistered {
+	if e.Reason != ReasonUnregistered {
 		u.Losses++
 	}
 }

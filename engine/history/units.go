@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 	"strconv"
+	"strings"
 
 	"perigee/engine/exactjson"
 )
@@ -60,6 +61,14 @@ func (u *Unit) AttemptOf(token string) (attempt uint32, issued bool) {
 // failure: the last token that was issued reported none.
 func (u *Unit) FailedByEngine() bool {
 	return len(u.Tokens) == 0 || u.Tokens[len(u.Tokens)-1].Failure == ""
+}
+
+// ChildSession begins the worker session of an attempt that is a child execution.
+const ChildSession = "child:"
+
+// WithChild reports whether the latest attempt is, or was, a child execution.
+func (u *Unit) WithChild() bool {
+	return u.WorkerSession != nil && strings.HasPrefix(*u.WorkerSession, ChildSession)
 }
 
 // Issued reports whether a dispatch of this unit issued the token.
