@@ -65,47 +65,66 @@ const mostSlower = 1.5
 // it with the same calls on an empty one, in turns on the same server, so that
 // whatever else the machine does meets both.
 func TestScale_CallsAreAsFastInACrowd(t *testing.T) {
-	ctx := t.Context()
 	empty, full := newCrowded(t), newCrowded(t)
 	began := time.Now()
 	full.fill(t, crowdOf())
 	t.Logf("%+v made in %v", crowdOf(), time.Since(began).Round(time.Second))
 	empty.exec(t, `VACUUM ANALYZE`)
 
-	const rounds = 60
 	for _, call := range crowdCalls {
-		var took [2][]float64
-		for round := range rounds + 5 {
-			for i, c := range []*crowded{empty, full} {
-				if call.before != nil {
-					if err := call.before(ctx, c); err != nil {
-						t.Fatalf("%s: prepare: %v", call.name, err)
-					}
-				}
-				began := time.Now()
-				if err := call.call(ctx, c); err != nil {
-					t.Fatalf("%s: %v", call.name, err)
-				}
-				if round >= 5 { // the first ones prepare statements
-					took[i] = append(took[i], milliseconds(time.Since(began)))
-				}
+		// What else the machine does only adds: a call that is slower in the crowd
+		// is so in every measurement.
+		for try := 1; ; try++ {
+			alone, crowded := compareCall(t, empty, full, call)
+			t.Logf("%-28s %7.3f ms alone %7.3f ms in the crowd  %5.2f", call.name, alone, crowded, crowded/alone)
+			// Below a fifth of a millisecond the machine decides.
+			if crowded <= mostSlower*alone || crowded-alone <= 0.2 {
+				break
 			}
-		}
-		alone, crowded := median(took[0]), median(took[1])
-		t.Logf("%-28s %7.3f ms alone %7.3f ms in the crowd  %5.2f", call.name, alone, crowded, crowded/alone)
-		// Below a fifth of a millisecond the machine decides.
-		if crowded > mostSlower*alone && crowded-alone > 0.2 {
-			t.Errorf("%s: %.3f ms alone, %.3f ms in the crowd: more than %g times as long", call.name, alone, crowded, mostSlower)
+			if try == measurements {
+				t.Errorf("%s: %.3f ms alone, %.3f ms in the crowd: more than %g times as long, %d times in a row", call.name, alone, crowded, mostSlower, try)
+				break
+			}
 		}
 	}
 }
 
-// crowdCalls are the calls that are compared, in this order: a poll takes what
-// the start before it left.
-var crowdCalls = []struct {
+// measurements is how often a call is measured that looks too slow.
+const measurements = 5
+
+// compareCall gives the median milliseconds of a call on both databases, in turns.
+func compareCall(t *testing.T, empty, full *crowded, call crowdCall) (alone, inCrowd float64) {
+	t.Helper()
+	ctx := t.Context()
+	const rounds = 60
+	var took [2][]float64
+	for round := range rounds + 5 {
+		for i, c := range []*crowded{empty, full} {
+			if call.before != nil {
+				if err := call.before(ctx, c); err != nil {
+					t.Fatalf("%s: prepare: %v", call.name, err)
+				}
+			}
+			began := time.Now()
+			if err := call.call(ctx, c); err != nil {
+				t.Fatalf("%s: %v", call.name, err)
+			}
+			if round >= 5 { // the first ones prepare statements
+				took[i] = append(took[i], milliseconds(time.Since(began)))
+			}
+		}
+	}
+	return median(took[0]), median(took[1])
+}
+
+type crowdCall struct {
 	name         string
 	before, call func(ctx context.Context, c *crowded) error
-}{
+}
+
+// crowdCalls are the calls that are compared, in this order: a poll takes what
+// the start before it left.
+var crowdCalls = []crowdCall{
 	{"poll that finds none", nil, func(ctx context.Context, c *crowded) error {
 		_, err := c.engine.Poll(ctx, engine.PollRequest{SessionID: c.session})
 		return err
