@@ -32,6 +32,7 @@ type Head struct {
 	DueAtMS        int64 // next moment that no task row stands for; 0: none
 	ParentID       string
 	ParentStep     string
+	RootID         string // the top-level execution of a child's family; "" for that one itself
 	Tags           map[string]string
 	CreatedAtMS    int64
 	FinishedAtMS   int64 // 0: not finished
@@ -84,6 +85,7 @@ type Task struct {
 	ContractVersion string
 	Workflow        string
 	WorkflowVersion string
+	RootID          string // of the head
 	Input           string // JSON text
 	Attempt         uint32
 	Redelivery      bool

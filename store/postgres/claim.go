@@ -18,7 +18,7 @@ import (
 const taskColumns = `key, execution_id, unit, state, queue, ready_at, ready_seq, due_at,
 task_name, contract_version, workflow, workflow_version, input, attempt, redelivery, timeout_ms,
 session, worker_id, claim_key, secret, token_hash, dispatched_at, deadline_at, suspect_at, stop,
-reported_success, reported_payload, reported_retry_after, reported_at`
+reported_success, reported_payload, reported_retry_after, reported_at, root_id`
 
 // scanTask reads taskColumns after others. A row of NULLs is a task without a key.
 func scanTask(rows pgx.Rows, others ...any) (store.Task, error) {
@@ -33,7 +33,7 @@ func scanTask(rows pgx.Rows, others ...any) (store.Task, error) {
 		text(&t.TaskName), text(&t.ContractVersion), text(&t.Workflow), text(&t.WorkflowVersion), text(&t.Input), &attempt, &redelivery, number(&t.TimeoutMS),
 		text(&t.Session), text(&t.WorkerID), text(&t.ClaimKey), text(&t.Secret), text(&t.TokenHash),
 		number(&t.DispatchedMS), number(&t.DeadlineMS), number(&t.SuspectAtMS), &stop,
-		&success, &payload, &retryAfter, &reportedAt)...)
+		&success, &payload, &retryAfter, &reportedAt, text(&t.RootID))...)
 	t.State, t.ReadySeq, t.Attempt = store.TaskState(state), uint64(readySeq), uint32(attempt)
 	t.Redelivery, t.Stop = redelivery != nil && *redelivery, stop != nil && *stop
 	if reportedAt != nil {
@@ -216,7 +216,7 @@ ORDER BY t.ready_at, t.ready_seq, t.key`
 const taskColumnsOf = `tasks.key, tasks.execution_id, tasks.unit, tasks.state, tasks.queue, tasks.ready_at, tasks.ready_seq, tasks.due_at,
 tasks.task_name, tasks.contract_version, tasks.workflow, tasks.workflow_version, tasks.input, tasks.attempt, tasks.redelivery, tasks.timeout_ms,
 tasks.session, tasks.worker_id, tasks.claim_key, tasks.secret, tasks.token_hash, tasks.dispatched_at, tasks.deadline_at, tasks.suspect_at, tasks.stop,
-tasks.reported_success, tasks.reported_payload, tasks.reported_retry_after, tasks.reported_at`
+tasks.reported_success, tasks.reported_payload, tasks.reported_retry_after, tasks.reported_at, tasks.root_id`
 
 // Claim hands ready tasks to a worker session.
 func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.Claimed, error) {

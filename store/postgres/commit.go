@@ -68,13 +68,13 @@ func writeHead(sc *script, c *store.Commit) error {
 
 var createHeadsSQL = forRows(`
 INSERT INTO executions (id, incarnation, workflow, version, definition_hash, status, last_seq, last_at,
-    due_at, parent_id, parent_step, tags, created_at, finished_at, error_count)
+    due_at, parent_id, parent_step, tags, created_at, finished_at, error_count, root_id)
 SELECT id, incarnation, workflow, version, definition_hash, status, last_seq, last_at,
-    NULLIF(due_at, 0), parent_id, parent_step, tags, created_at, NULLIF(finished_at, 0), error_count
+    NULLIF(due_at, 0), parent_id, parent_step, tags, created_at, NULLIF(finished_at, 0), error_count, NULLIF(root_id, '')
 FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[],
-    $9::bigint[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::integer[])
+    $9::bigint[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::bigint[], $15::integer[], $16::text[])
     AS h (id, incarnation, workflow, version, definition_hash, status, last_seq, last_at,
-    due_at, parent_id, parent_step, tags, created_at, finished_at, error_count)`)
+    due_at, parent_id, parent_step, tags, created_at, finished_at, error_count, root_id)`)
 
 const createTagsSQL = `
 INSERT INTO execution_tags (name, value, created_at, execution_id)
@@ -115,6 +115,7 @@ func createHeads(sc *script, heads []store.Head, taken func(*pgconn.PgError) err
 		column(heads, func(h *store.Head) int64 { return h.CreatedAtMS }),
 		column(heads, func(h *store.Head) int64 { return h.FinishedAtMS }),
 		column(heads, func(h *store.Head) int32 { return int32(h.ErrorCount) }),
+		column(heads, func(h *store.Head) string { return h.RootID }),
 	).conflict = taken
 	if len(names) > 0 {
 		sc.add(createTagsSQL, nil, names, values, created, owners)
@@ -190,19 +191,19 @@ var insertTasksSQL = forRows(`
 INSERT INTO tasks (key, execution_id, unit, state, queue, ready_at, ready_seq, due_at,
     task_name, contract_version, workflow, workflow_version, input, attempt, redelivery, timeout_ms,
     session, worker_id, claim_key, secret, token_hash, dispatched_at, deadline_at, suspect_at, stop,
-    reported_success, reported_payload, reported_retry_after, reported_at)
+    reported_success, reported_payload, reported_retry_after, reported_at, root_id)
 SELECT key, execution_id, unit, state, queue, ready_at, ready_seq, NULLIF(due_at, 0),
     task_name, contract_version, workflow, workflow_version, input, attempt, redelivery, timeout_ms,
     session, worker_id, claim_key, secret, token_hash, dispatched_at, deadline_at, suspect_at, stop,
-    reported_success, reported_payload, reported_retry_after, reported_at
+    reported_success, reported_payload, reported_retry_after, reported_at, NULLIF(root_id, '')
 FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::bigint[], $7::bigint[], $8::bigint[],
     $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::bigint[], $15::boolean[], $16::bigint[],
     $17::text[], $18::text[], $19::text[], $20::text[], $21::text[], $22::bigint[], $23::bigint[], $24::bigint[], $25::boolean[],
-    $26::boolean[], $27::text[], $28::bigint[], $29::bigint[])
+    $26::boolean[], $27::text[], $28::bigint[], $29::bigint[], $30::text[])
     AS t (key, execution_id, unit, state, queue, ready_at, ready_seq, due_at,
     task_name, contract_version, workflow, workflow_version, input, attempt, redelivery, timeout_ms,
     session, worker_id, claim_key, secret, token_hash, dispatched_at, deadline_at, suspect_at, stop,
-    reported_success, reported_payload, reported_retry_after, reported_at)`)
+    reported_success, reported_payload, reported_retry_after, reported_at, root_id)`)
 
 // insertTasks puts rows into the queue. A key that is taken means that the
 // decision did not know of a row: it was made from something older.
@@ -242,6 +243,7 @@ func insertTasks(sc *script, tasks []store.Task) {
 		column(tasks, report(func(r *store.Report) *string { return &r.Payload })),
 		column(tasks, report(func(r *store.Report) *int64 { return r.RetryAfterMS })),
 		column(tasks, report(func(r *store.Report) *int64 { return &r.AtMS })),
+		text(func(t *store.Task) string { return t.RootID }),
 	).conflict = func(e *pgconn.PgError) error {
 		return &store.LostError{Task: named(e, tasks, func(t *store.Task) string { return t.Key })}
 	}

@@ -89,7 +89,7 @@ func (s *Store) Executions(ctx context.Context, f store.Filter) ([]store.Head, e
 }
 
 const headColumnsOf = `e.id, e.incarnation, e.workflow, e.version, e.definition_hash, e.status, e.last_seq, e.last_at,
-COALESCE(e.due_at, 0), e.parent_id, e.parent_step, e.tags, e.created_at, COALESCE(e.finished_at, 0), e.error_count`
+COALESCE(e.due_at, 0), e.parent_id, e.parent_step, e.tags, e.created_at, COALESCE(e.finished_at, 0), e.error_count, COALESCE(e.root_id, '')`
 
 // listQuery puts together constant pieces, one for each member of the filter
 // that is set; what the filter says is in the arguments. With one statement for

@@ -9,14 +9,14 @@ import (
 )
 
 const headColumns = `id, incarnation, workflow, version, definition_hash, status, last_seq, last_at,
-COALESCE(due_at, 0), parent_id, parent_step, tags, created_at, COALESCE(finished_at, 0), error_count`
+COALESCE(due_at, 0), parent_id, parent_step, tags, created_at, COALESCE(finished_at, 0), error_count, COALESCE(root_id, '')`
 
 // scanHead reads headColumns.
 func scanHead(rows pgx.Rows) (store.Head, error) {
 	var h store.Head
 	var tags string
 	err := rows.Scan(&h.ID, &h.Incarnation, &h.Workflow, &h.Version, &h.DefinitionHash, &h.Status, &h.LastSeq, &h.LastAtMS,
-		&h.DueAtMS, &h.ParentID, &h.ParentStep, &tags, &h.CreatedAtMS, &h.FinishedAtMS, &h.ErrorCount)
+		&h.DueAtMS, &h.ParentID, &h.ParentStep, &tags, &h.CreatedAtMS, &h.FinishedAtMS, &h.ErrorCount, &h.RootID)
 	if err == nil && tags != noTags {
 		err = fromJSON("tags of execution "+h.ID, tags, &h.Tags)
 	}

@@ -17,7 +17,7 @@ import (
 const taskColumns = `key, execution_id, unit, state, queue, ready_at, ready_seq, COALESCE(due_at, 0),
 task_name, contract_version, workflow, workflow_version, input, attempt, redelivery, timeout_ms,
 session, worker_id, claim_key, secret, token_hash, dispatched_at, deadline_at, suspect_at, stop,
-reported_success, reported_payload, reported_retry_after, reported_at`
+reported_success, reported_payload, reported_retry_after, reported_at, COALESCE(root_id, '')`
 
 // scanTask reads taskColumns.
 func scanTask(rows *sql.Rows) (store.Task, error) {
@@ -30,7 +30,7 @@ func scanTask(rows *sql.Rows) (store.Task, error) {
 	err := rows.Scan(&t.Key, &t.ExecutionID, &t.Unit, &state, &t.Queue, &t.ReadyAtMS, &readySeq, &t.DueAtMS,
 		&t.TaskName, &t.ContractVersion, &t.Workflow, &t.WorkflowVersion, &t.Input, &attempt, &t.Redelivery, &t.TimeoutMS,
 		&t.Session, &t.WorkerID, &t.ClaimKey, &t.Secret, &t.TokenHash, &t.DispatchedMS, &t.DeadlineMS, &t.SuspectAtMS, &t.Stop,
-		&success, &payload, &retryAfter, &reportedAt)
+		&success, &payload, &retryAfter, &reportedAt, &t.RootID)
 	t.State, t.ReadySeq, t.Attempt = store.TaskState(state), uint64(readySeq), uint32(attempt)
 	if reportedAt.Valid {
 		t.Report = &store.Report{

@@ -66,8 +66,8 @@ func writeHead(c *conn, d *store.Commit) error {
 
 const createHeadSQL = `
 INSERT INTO executions (id, incarnation, workflow, version, definition_hash, status, last_seq, last_at,
-    due_at, parent_id, parent_step, tags, created_at, finished_at, error_count)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?, NULLIF(?, 0), ?)`
+    due_at, parent_id, parent_step, tags, created_at, finished_at, error_count, root_id)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?, NULLIF(?, 0), ?, NULLIF(?, ''))`
 
 const tagSQL = `
 INSERT INTO execution_tags (name, value, created_at, execution_id)
@@ -81,7 +81,7 @@ func createHead(c *conn, h *store.Head) error {
 		return err
 	}
 	_, err = c.exec(createHeadSQL, h.ID, h.Incarnation, h.Workflow, h.Version, h.DefinitionHash, h.Status, int64(h.LastSeq), h.LastAtMS,
-		h.DueAtMS, h.ParentID, h.ParentStep, tags, h.CreatedAtMS, h.FinishedAtMS, h.ErrorCount)
+		h.DueAtMS, h.ParentID, h.ParentStep, tags, h.CreatedAtMS, h.FinishedAtMS, h.ErrorCount, h.RootID)
 	if err != nil {
 		return err
 	}
@@ -169,8 +169,8 @@ const insertTaskSQL = `
 INSERT INTO tasks (key, execution_id, unit, state, queue, ready_at, ready_seq, due_at,
     task_name, contract_version, workflow, workflow_version, input, attempt, redelivery, timeout_ms,
     session, worker_id, claim_key, secret, token_hash, dispatched_at, deadline_at, suspect_at, stop,
-    reported_success, reported_payload, reported_retry_after, reported_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+    reported_success, reported_payload, reported_retry_after, reported_at, root_id)
+VALUES (?, ?, ?, ?, ?, ?, ?, NULLIF(?, 0), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULLIF(?, ''))`
 
 func insertTask(c *conn, t *store.Task) error {
 	var success, payload, retryAfter, at any
@@ -183,7 +183,7 @@ func insertTask(c *conn, t *store.Task) error {
 	_, err := c.exec(insertTaskSQL, t.Key, t.ExecutionID, t.Unit, int(t.State), t.Queue, t.ReadyAtMS, int64(t.ReadySeq), t.DueAtMS,
 		t.TaskName, t.ContractVersion, t.Workflow, t.WorkflowVersion, t.Input, int64(t.Attempt), t.Redelivery, t.TimeoutMS,
 		t.Session, t.WorkerID, t.ClaimKey, t.Secret, t.TokenHash, t.DispatchedMS, t.DeadlineMS, t.SuspectAtMS, t.Stop,
-		success, payload, retryAfter, at)
+		success, payload, retryAfter, at, t.RootID)
 	if err != nil {
 		return fmt.Errorf("insert task %s: %w", t.Key, err)
 	}

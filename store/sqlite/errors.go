@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -30,6 +31,12 @@ func isBusy(err error) bool {
 // isTaken reports whether a row of that key exists already.
 func isTaken(err error) bool {
 	return code(err) == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY || code(err) == sqlite3.SQLITE_CONSTRAINT_UNIQUE
+}
+
+// isColumnThere reports whether a column exists already, for which SQLite has a
+// sentence, but no code.
+func isColumnThere(err error) bool {
+	return code(err) == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "duplicate column name")
 }
 
 // wrap names the operation and makes SQLite's codes ours.

@@ -154,7 +154,7 @@ func listQuery(f store.Filter) (text string, args []any) {
 }
 
 const headColumnsOf = `e.id, e.incarnation, e.workflow, e.version, e.definition_hash, e.status, e.last_seq, e.last_at,
-COALESCE(e.due_at, 0), e.parent_id, e.parent_step, e.tags, e.created_at, COALESCE(e.finished_at, 0), e.error_count`
+COALESCE(e.due_at, 0), e.parent_id, e.parent_step, e.tags, e.created_at, COALESCE(e.finished_at, 0), e.error_count, COALESCE(e.root_id, '')`
 
 const countActiveSQL = `
 SELECT COUNT(*)

@@ -9,7 +9,7 @@ import (
 )
 
 const headColumns = `id, incarnation, workflow, version, definition_hash, status, last_seq, last_at,
-COALESCE(due_at, 0), parent_id, parent_step, tags, created_at, COALESCE(finished_at, 0), error_count`
+COALESCE(due_at, 0), parent_id, parent_step, tags, created_at, COALESCE(finished_at, 0), error_count, COALESCE(root_id, '')`
 
 // scanHead reads headColumns.
 func scanHead(rows *sql.Rows) (store.Head, error) {
@@ -17,7 +17,7 @@ func scanHead(rows *sql.Rows) (store.Head, error) {
 	var seq int64 // the driver's type: scanned without a detour over text
 	var tags string
 	err := rows.Scan(&h.ID, &h.Incarnation, &h.Workflow, &h.Version, &h.DefinitionHash, &h.Status, &seq, &h.LastAtMS,
-		&h.DueAtMS, &h.ParentID, &h.ParentStep, &tags, &h.CreatedAtMS, &h.FinishedAtMS, &h.ErrorCount)
+		&h.DueAtMS, &h.ParentID, &h.ParentStep, &tags, &h.CreatedAtMS, &h.FinishedAtMS, &h.ErrorCount, &h.RootID)
 	h.LastSeq = uint64(seq)
 	if err == nil && tags != noTags {
 		err = fromJSON("tags of execution "+h.ID, tags, &h.Tags)

@@ -261,8 +261,27 @@ func migrate(ctx context.Context, driverConn any) (from, to int64, err error) {
 	if from > to {
 		return from, to, newerSchema(from, to)
 	}
-	_, err = provider.Up(ctx)
-	return from, to, err
+	return from, to, up(ctx, db, provider)
+}
+
+const putVersionSQL = `
+INSERT INTO goose_db_version (version_id, is_applied)
+VALUES (?, TRUE)`
+
+// up applies the migrations that are missing. SQLite has no ADD COLUMN IF NOT
+// EXISTS: where a migration died before its version was written, or another
+// process was faster, the column is there, and only the version is still due.
+func up(ctx context.Context, db *sql.DB, provider *goose.Provider) error {
+	for {
+		_, err := provider.Up(ctx)
+		partial, ok := errors.AsType[*goose.PartialError](err)
+		if !ok || !isColumnThere(partial.Err) {
+			return err
+		}
+		if _, err := db.ExecContext(ctx, putVersionSQL, partial.Failed.Source.Version); err != nil {
+			return err
+		}
+	}
 }
 
 // releaseVersion is the number of the last migration.

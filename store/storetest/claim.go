@@ -13,6 +13,7 @@ var claimRules = []rule{
 		h.DueAtMS = epoch + 9*minute
 		row := readyTask("e1", "a", 2)
 		row.DueAtMS = epoch + 5*minute
+		row.RootID = "r1"
 		c := creation("e1", row)
 		c.Head = h
 		commit(t, s, c)

@@ -12,7 +12,7 @@ var commitRules = []rule{
 	{"CreatesAnExecutionWithItsEvents", func(t *testing.T, s store.Store) {
 		c := creation("e1")
 		c.Head.Tags = map[string]string{"region": "eu", "tier": "gold"}
-		c.Head.ParentID, c.Head.ParentStep, c.Head.DueAtMS = "p1", "sub", epoch+minute
+		c.Head.ParentID, c.Head.ParentStep, c.Head.RootID, c.Head.DueAtMS = "p1", "sub", "r1", epoch+minute
 		commit(t, s, c)
 		equal(t, "loaded", store.Loaded{NowMS: epoch, Head: &c.Head, Events: c.Events}, load(t, s, "e1"))
 	}},
@@ -138,7 +138,7 @@ var commitRules = []rule{
 	{"CreatesChildrenWithTheirParent", func(t *testing.T, s store.Store) {
 		h := create(t, s, "e1")
 		child := store.NewExecution{Head: newHead("e1.sub"), Events: newEvents(1, 2, epoch)}
-		child.Head.ParentID, child.Head.ParentStep, child.Head.DueAtMS = "e1", "sub", epoch
+		child.Head.ParentID, child.Head.ParentStep, child.Head.RootID, child.Head.DueAtMS = "e1", "sub", "e1", epoch
 		child.Head.Tags = map[string]string{"k": "v"}
 		c := following(h, 1)
 		c.Children = []store.NewExecution{child}

@@ -28,7 +28,7 @@ func rowsInEachState() (rows []store.Task, guards []store.Guard) {
 var commitTaskRules = []rule{
 	{"StoresEveryMemberOfARow", func(t *testing.T, s store.Store) {
 		ready := readyTask("e1", "a", 2)
-		ready.DueAtMS, ready.Redelivery, ready.Attempt = epoch+minute, true, 3
+		ready.DueAtMS, ready.Redelivery, ready.Attempt, ready.RootID = epoch+minute, true, 3, "r1"
 		busy := dispatchedTask("e1", "b", "s1", "secret-b")
 		busy.SuspectAtMS, busy.Stop = epoch+3, true
 		retryAfter := int64(0)

@@ -106,6 +106,9 @@ var executionRules = []rule{
 		list(t, s, 5, func(i int, h *store.Head) {
 			h.CreatedAtMS = epoch + int64(i/2)
 			h.Tags = map[string]string{"i": fmt.Sprint(i)}
+			if i == 4 {
+				h.ParentID, h.ParentStep, h.RootID = "p1", "sub", "r1"
+			}
 		})
 		heads := got(s.Executions(t.Context(), store.Filter{Limit: 10}))(t)
 		equal(t, "heads; of one moment by id, last first", []string{"e4", "e3", "e2", "e1", "e0"}, ids(heads))
@@ -136,7 +139,7 @@ var executionRules = []rule{
 			h.Version = []string{"1", "2", "1"}[i%3]
 			h.Tags = map[string]string{"region": []string{"eu", "us"}[i%2], "n": fmt.Sprint(i)}
 			if i == 4 {
-				h.ParentID, h.ParentStep, h.ErrorCount = "p1", "sub", 2
+				h.ParentID, h.ParentStep, h.RootID, h.ErrorCount = "p1", "sub", "r1", 2
 			}
 		})
 		for _, c := range []struct {

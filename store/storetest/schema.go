@@ -67,6 +67,23 @@ func RunSchema(t *testing.T, blank func(t *testing.T) Blank) {
 			equal(t, "versions", [2]int64{4, to}, [2]int64{from, again})
 			must(t, s.CheckSchema(t.Context()))
 		}},
+		{"TakesRowsWithoutRootForTopLevelOnes", func(t *testing.T, b Blank) {
+			// As the releases wrote them whose schema ended with version 23.
+			s := b.Open(t)
+			_, to, err := s.Migrate(t.Context())
+			must(t, err)
+			row := readyTask("e1", "a", 2)
+			create(t, s, "e1", row)
+			b.Exec(t, `ALTER TABLE executions DROP COLUMN root_id`)
+			b.Exec(t, `ALTER TABLE tasks DROP COLUMN root_id`)
+			b.Exec(t, `DELETE FROM goose_db_version WHERE version_id >= 24`)
+			s = b.Open(t)
+			from, again, err := s.Migrate(t.Context())
+			must(t, err)
+			equal(t, "versions", [2]int64{23, to}, [2]int64{from, again})
+			equal(t, "head", newHead("e1"), *load(t, s, "e1").Head)
+			equal(t, "tasks", []store.Task{row}, tasksOf(t, s, "e1"))
+		}},
 		{"IsRefusedWhereItIsNewer", func(t *testing.T, b Blank) {
 			s := b.Open(t)
 			_, _, err := s.Migrate(t.Context())

@@ -1,0 +1,4 @@
+-- +goose NO TRANSACTION
+-- +goose Up
+-- The same of the execution whose task it is, since a poll reads no heads.
+ALTER TABLE tasks ADD COLUMN root_id TEXT;
