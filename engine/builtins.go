@@ -14,8 +14,11 @@ import (
 
 // Some tasks wait for no poll: the server itself claims them, in a session that
 // needs no registration, and either runs them (http.request) or calls their
-// worker (push). Such an attempt has no liveness: its deadline, which it always
-// has, is what brings it back where the process dies with it.
+// worker (push). Nobody's heartbeat speaks for such an attempt. Until the server
+// has its result, or its worker has taken the call, the row is due again as soon
+// as that must have happened: then the server died with it, and the outcome is
+// unknown. An attempt whose worker took it stays out until its deadline, which
+// it always has.
 
 // Failure is why a task that the server ran, or the call of its worker, failed.
 type Failure struct {
@@ -34,6 +37,8 @@ type Push interface {
 	// Deliver hands an assignment to its worker, who reports the result on its
 	// token as any worker does. Nil: the worker has it.
 	Deliver(ctx context.Context, a Assignment) *Failure
+	// Bound is more time than any Deliver takes.
+	Bound() time.Duration
 }
 
 const (
@@ -50,10 +55,19 @@ const (
 	maxDeliveries = 64
 )
 
+const (
+	// requestBound is more time than any call of http.request takes.
+	requestBound = decide.BuiltinTimeoutMS * time.Millisecond
+	// deliveryMargin is what a delivery may take beside the call itself: to begin
+	// after it was claimed, and to be noted once it was accepted.
+	deliveryMargin = 15 * time.Second
+)
+
 // builtin is a kind of task that the server claims itself.
 type builtin struct {
 	worker string
 	most   int
+	bound  time.Duration // after which an attempt that nobody speaks for is looked at
 	queues func(context.Context) ([]string, error)
 }
 
@@ -61,12 +75,12 @@ type builtin struct {
 func (e *Engine) builtins() []builtin {
 	var kinds []builtin
 	if e.opts.HTTPRequest != nil {
-		kinds = append(kinds, builtin{httpWorker, maxRequests, func(context.Context) ([]string, error) {
+		kinds = append(kinds, builtin{httpWorker, maxRequests, requestBound, func(context.Context) ([]string, error) {
 			return []string{decide.HTTPQueue}, nil
 		}})
 	}
 	if e.opts.Push != nil {
-		kinds = append(kinds, builtin{pushWorker, maxDeliveries, e.pushQueues})
+		kinds = append(kinds, builtin{pushWorker, maxDeliveries, e.opts.Push.Bound() + deliveryMargin, e.pushQueues})
 	}
 	return kinds
 }
@@ -117,7 +131,7 @@ func (e *Engine) nextBuiltin(ctx context.Context, kind builtin) (Assignment, boo
 	w := e.hub.waitQueues(queues, "")
 	var tasks []Assignment
 	if err == nil {
-		tasks, err = e.claimBuiltins(ctx, kind.worker, queues, 1)
+		tasks, err = e.claimBuiltins(ctx, kind, queues, 1)
 	}
 	if err != nil && ctx.Err() == nil {
 		e.log.ErrorContext(ctx, "tasks of the server's own could not be claimed", "worker", kind.worker, "error", err)
@@ -142,7 +156,7 @@ func (e *Engine) ClaimBuiltins(ctx context.Context, n int) ([]Assignment, error)
 		if len(claimed) == n {
 			break
 		}
-		tasks, err := e.claimBuiltins(ctx, kind.worker, queues, n-len(claimed))
+		tasks, err := e.claimBuiltins(ctx, kind, queues, n-len(claimed))
 		claimed = append(claimed, tasks...)
 		if err != nil {
 			return claimed, err
@@ -151,13 +165,13 @@ func (e *Engine) ClaimBuiltins(ctx context.Context, n int) ([]Assignment, error)
 	return claimed, nil
 }
 
-func (e *Engine) claimBuiltins(ctx context.Context, worker string, queues []string, n int) ([]Assignment, error) {
+func (e *Engine) claimBuiltins(ctx context.Context, kind builtin, queues []string, n int) ([]Assignment, error) {
 	if len(queues) == 0 {
 		return nil, nil
 	}
 	return e.claim(ctx, store.ClaimRequest{
-		Session: builtinPrefix + e.instance, WorkerID: worker, Queues: queues,
-		ClaimKey: e.opts.NewID(), Secrets: e.newSecrets(n), SessionTimeoutMS: e.opts.SessionTimeout.Milliseconds(),
+		Session: builtinPrefix + e.instance, WorkerID: kind.worker, Queues: queues,
+		ClaimKey: e.opts.NewID(), Secrets: e.newSecrets(n), SessionTimeoutMS: kind.bound.Milliseconds(),
 	})
 }
 
@@ -173,7 +187,7 @@ func (e *Engine) RunBuiltin(ctx context.Context, a Assignment) {
 	var err error
 	switch {
 	case fail == nil && a.TaskName != httpTask:
-		return
+		err = e.accepted(ctx, a)
 	case fail == nil:
 		_, err = e.Results(ctx, ResultsRequest{Results: []Result{{Token: a.Token, Output: output}}})
 	case stopped:
@@ -182,7 +196,7 @@ func (e *Engine) RunBuiltin(ctx context.Context, a Assignment) {
 		err = e.failBuiltin(ctx, a, fail)
 	}
 	if err != nil {
-		e.log.ErrorContext(ctx, "the result of a task of the server's own could not be recorded; its deadline brings it back",
+		e.log.ErrorContext(ctx, "the result of a task of the server's own could not be recorded; it will be looked at when it is due",
 			"execution_id", a.ExecutionID, "step_id", a.StepID, "error", err)
 	}
 }
@@ -198,6 +212,21 @@ func (e *Engine) runOrDeliver(ctx context.Context, a Assignment) (exactjson.Valu
 		return e.opts.HTTPRequest(ctx, a.Input)
 	}
 	return "", e.opts.Push.Deliver(ctx, a)
+}
+
+// accepted lets an attempt whose worker took the call stay out until its
+// deadline. A result that was faster has taken the row away.
+func (e *Engine) accepted(ctx context.Context, a Assignment) error {
+	t, ok := parseToken(a.Token)
+	if !ok {
+		return errorf(Internal, "the token of %s %s cannot be read", a.ExecutionID, a.StepID)
+	}
+	err := e.store.Sight(ctx, []store.Sighting{{Key: a.IdempotencyKey, TokenHash: t.hash(), DueAtMS: a.DeadlineMS}})
+	if err != nil {
+		return fromStore(err, "delivery")
+	}
+	e.hub.dueAt(a.DeadlineMS)
+	return nil
 }
 
 // failBuiltin reports a failure on the attempt's token.

@@ -25,6 +25,8 @@ func (p *pusher) Deliver(ctx context.Context, a engine.Assignment) *engine.Failu
 	return p.deliver(ctx, a)
 }
 
+func (p *pusher) Bound() time.Duration { return 30 * time.Second }
+
 // accepts is a pusher whose workers take every task into got.
 func accepts(prefix string, got *[]engine.Assignment) *pusher {
 	return &pusher{prefix, func(_ context.Context, a engine.Assignment) *engine.Failure {
@@ -125,6 +127,65 @@ func TestPush_AWorkerThatIsLostMeetsTheDeadline(t *testing.T) {
 	b.healthy()
 }
 
+// die claims what there is and runs none of it, as a process does that dies.
+func (b *bench) die() {
+	b.t.Helper()
+	tasks, err := b.ClaimBuiltins(b.t.Context(), 10)
+	if err != nil || len(tasks) != 1 {
+		b.t.Fatalf("%d tasks were claimed, %v; want 1", len(tasks), err)
+	}
+}
+
+// Nobody speaks for an attempt until its target has taken the call.
+func TestPush_AServerThatDiesWhileItCallsIsNoticed(t *testing.T) {
+	var got []engine.Assignment
+	b := newBench(t, engine.Options{Push: accepts("a.", &got)})
+	b.deploy(strings.Replace(pushed, "timeout: 10m,", "", 1))
+	b.start("pushed", "e", `{}`)
+	b.die()
+	b.pass(44 * time.Second) // the time of a call, 30 s, and a margin are not over
+	if n := b.runBuiltins(t.Context()); n != 0 {
+		t.Fatal("it was delivered again before the call must have ended")
+	}
+	b.pass(time.Second)      // now they are: it is suspect
+	b.pass(10 * time.Second) // and nothing was heard since
+	if b.runBuiltins(t.Context()); len(got) != 1 || got[0].Attempt != 1 || !got[0].Redelivery {
+		t.Errorf("after the server's death: %+v", got)
+	}
+	// Once the worker has taken it, it may take as long as any task.
+	b.pass(23 * time.Hour)
+	if n := b.runBuiltins(t.Context()); n != 0 || b.unit("e", "a").Status != history.UnitDispatched {
+		t.Errorf("it was delivered again after its worker had taken it")
+	}
+	b.healthy()
+}
+
+func TestPush_AServerThatDiesLeavesAnAtMostOnceStepUncertain(t *testing.T) {
+	b := newBench(t, engine.Options{Push: fails(engine.Failure{})})
+	b.deploy(strings.Replace(pushed, "timeout: 10m,", "at_most_once: true,", 1))
+	b.start("pushed", "e", `{}`)
+	b.die()
+	b.pass(45 * time.Second)
+	b.pass(10 * time.Second)
+	if u := b.unit("e", "a"); u.Status != history.UnitFailed || u.LastError.Code != "UNCERTAIN" {
+		t.Errorf("it is %s, %+v", u.Status, u.LastError)
+	}
+	b.healthy()
+}
+
+// An attempt that is shorter than the call ends as every attempt does.
+func TestPush_AnAttemptShorterThanTheCallMeetsItsDeadline(t *testing.T) {
+	b := newBench(t, engine.Options{Push: fails(engine.Failure{})})
+	b.deploy(strings.Replace(pushed, "timeout: 10m,", "timeout: 20s,", 1))
+	b.start("pushed", "e", `{}`)
+	b.die()
+	b.pass(20 * time.Second)
+	if u := b.unit("e", "a"); u.Status != history.UnitRetryWait || u.LastError.Code != "TIMEOUT" {
+		t.Errorf("it is %s, %+v", u.Status, u.LastError)
+	}
+	b.healthy()
+}
+
 func TestPush_AFailedDeliveryIsAFailedAttempt(t *testing.T) {
 	wait := 7 * time.Second
 	b := newBench(t, engine.Options{Push: fails(engine.Failure{RetryAfter: &wait, Unknown: true})})
@@ -215,6 +276,23 @@ func TestBuiltins_HTTPRequestRunsWithinItsAttempt(t *testing.T) {
 	b.runBuiltins(t.Context())
 	if u := b.unit("e", "c"); u.Output != `{"called":"https://a.example/"}` || *u.WorkerID != "perigee" {
 		t.Errorf("%s: %s", u.Status, u.Output)
+	}
+	b.healthy()
+}
+
+// A request takes four minutes at most, whatever time its attempt has.
+func TestBuiltins_AServerThatDiesWithARequestIsNoticed(t *testing.T) {
+	b := newBench(t, engine.Options{HTTPRequest: func(context.Context, exactjson.Value) (exactjson.Value, *engine.Failure) {
+		return `{"status":200}`, nil
+	}})
+	b.deploy("name: call\nversion: \"1.0.0\"\nsteps:\n  - { id: c, task: http.request, timeout: 2h, with: { url: 'https://a.example/' } }\n")
+	b.start("call", "e", `{}`)
+	b.die()
+	b.pass(5 * time.Minute)
+	b.pass(10 * time.Second)
+	b.runBuiltins(t.Context())
+	if u := b.unit("e", "c"); u.Status != history.UnitSucceeded {
+		t.Errorf("it is %s", u.Status)
 	}
 	b.healthy()
 }

@@ -266,6 +266,7 @@ func (e *Engine) rowWanted(m *decide.Machine, unit string) (store.Task, bool) {
 	if u.DeadlineMS != nil {
 		t.DeadlineMS = *u.DeadlineMS
 	}
+	// A history does not tell whether the worker of a push has taken the call.
 	t.DueAtMS = t.DeadlineMS
 	if timeout := t.DispatchedMS + e.opts.SessionTimeout.Milliseconds(); !strings.HasPrefix(t.Session, builtinPrefix) && (t.DueAtMS == 0 || timeout < t.DueAtMS) {
 		t.DueAtMS = timeout

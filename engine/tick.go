@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"perigee/engine/decide"
@@ -112,7 +113,8 @@ func (e *Engine) advance(ctx context.Context, id string) error {
 }
 
 // lookAtWorkers decides about dispatched tasks whose due moment passed. One
-// whose worker is silent is marked suspect; still silent two heartbeat
+// whose worker is silent, or that the server itself sees to and has said nothing
+// of in time, is marked suspect; still silent two heartbeat
 // intervals later its outcome is unknown, so that an outage of ours does not
 // lose every worker. What is left gets its next due moment.
 func (e *Engine) lookAtWorkers(m *decide.Machine, l *store.Loaded) []store.Sighting {
@@ -130,7 +132,7 @@ func (e *Engine) lookAtWorkers(m *decide.Machine, l *store.Loaded) []store.Sight
 			next.SuspectAtMS = now
 			next.DueAtMS = now + 2*beat
 		case now >= row.SuspectAtMS+2*beat:
-			m.Lost(row.Unit, row.TokenHash, decide.ReasonStoppedResponding(row.WorkerID))
+			m.Lost(row.Unit, row.TokenHash, silence(row))
 			continue
 		default:
 			next.SuspectAtMS = row.SuspectAtMS
@@ -142,6 +144,14 @@ func (e *Engine) lookAtWorkers(m *decide.Machine, l *store.Loaded) []store.Sight
 		sightings = append(sightings, next)
 	}
 	return sightings
+}
+
+// silence is the reason for an attempt of which nobody has spoken in time.
+func silence(row store.DueTask) string {
+	if strings.HasPrefix(row.Session, builtinPrefix) {
+		return decide.ReasonServerSilent
+	}
+	return decide.ReasonStoppedResponding(row.WorkerID)
 }
 
 // Bounds of the back-off of an execution whose decision errs.

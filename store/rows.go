@@ -223,7 +223,8 @@ type ClaimRequest struct {
 	Queues   []string // in no order; the oldest task of all comes first
 	ClaimKey string   // the same key and session first get what they still hold
 	Secrets  []string // one for each task wanted; hashed with SHA-256 (hex) for history
-	// SessionTimeoutMS is how long a silent worker is trusted.
+	// SessionTimeoutMS is how long a silent worker is trusted, or how long the
+	// process that claims for itself needs to run a task or to call its worker.
 	SessionTimeoutMS int64
 	NowMS            int64
 }

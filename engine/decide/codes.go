@@ -35,6 +35,7 @@ const (
 	ReasonUnregistered  = history.ReasonUnregistered // not counted as a loss
 	ReasonNeverReceived = "never received"
 	ReasonDidNotStop    = "did not stop in time"
+	ReasonServerSilent  = "the server that saw to it stopped responding"
 )
 
 // ReasonStoppedResponding is the reason for a worker that fell silent.

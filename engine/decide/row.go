@@ -10,8 +10,7 @@ import (
 const HTTPQueue = "http.request@1.0.0/builtin"
 
 // BuiltinTimeoutMS bounds an attempt of a built-in task whose step sets no
-// timeout. Nobody's heartbeat speaks for it: where the process that ran it
-// died, its deadline is what brings it back.
+// timeout, and is more than a call of http.request ever takes.
 const BuiltinTimeoutMS = 5 * 60_000
 
 // QueueRow is what the queue needs to know of a ready unit, beside its state.

@@ -64,6 +64,15 @@ func (p *Pusher) Takes(task string) bool {
 	return ok
 }
 
+// Bound is the longest time-out of a route.
+func (p *Pusher) Bound() time.Duration {
+	var longest time.Duration
+	for _, r := range p.opts.Routes {
+		longest = max(longest, r.Timeout)
+	}
+	return longest
+}
+
 // Deliver calls the worker of a task. Nil: the worker has it, and reports on its
 // token.
 func (p *Pusher) Deliver(ctx context.Context, a engine.Assignment) *engine.Failure {

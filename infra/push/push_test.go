@@ -271,3 +271,10 @@ func TestLoad_TakesJSONOrAFile(t *testing.T) {
 		}
 	}
 }
+
+func TestBound_IsTheLongestTimeOutOfARoute(t *testing.T) {
+	p := newPusher(t, `{"a": {"url": "https://a.example", "secret": "A", "timeout": "2m"}, "b": {"url": "https://b.example", "secret": "B"}}`, nil)
+	if got := p.Bound(); got != 2*time.Minute {
+		t.Errorf("got %s, want that of the route of a", got)
+	}
+}

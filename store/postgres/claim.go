@@ -178,7 +178,7 @@ WITH clock AS MATERIALIZED (
     UPDATE tasks
     SET state = 1, session = $2, worker_id = $4, claim_key = $5, secret = i.secret, token_hash = i.token_hash,
         dispatched_at = i.at, deadline_at = COALESCE(i.deadline, 0), suspect_at = 0, stop = FALSE,
-        due_at = CASE WHEN $3::boolean THEN i.deadline ELSE LEAST(i.deadline, (SELECT now FROM clock) + $9::bigint) END
+        due_at = LEAST(i.deadline, (SELECT now FROM clock) + $9::bigint)
     FROM issued i
     WHERE tasks.key = i.key
     RETURNING ` + taskColumnsOf + `

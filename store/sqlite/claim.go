@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"math"
 	"slices"
 	"strings"
 
@@ -232,7 +231,7 @@ const assignSQL = `
 UPDATE tasks
 SET state = 1, session = ?2, worker_id = ?3, claim_key = ?4, secret = ?5, token_hash = ?6, dispatched_at = ?7,
     deadline_at = CASE WHEN timeout_ms > 0 THEN ?7 + timeout_ms ELSE 0 END,
-    due_at = NULLIF(CASE WHEN timeout_ms > 0 THEN MIN(?7 + timeout_ms, ?8) ELSE ?8 END, ?9),
+    due_at = CASE WHEN timeout_ms > 0 THEN MIN(?7 + timeout_ms, ?8) ELSE ?8 END,
     suspect_at = 0, stop = 0
 WHERE key = ?1
 RETURNING ` + taskColumns
@@ -240,17 +239,12 @@ RETURNING ` + taskColumns
 // assign makes a row dispatched. Its next look is at the deadline, or earlier,
 // when a worker would have been silent for too long.
 func assign(c *conn, r *store.ClaimRequest, key, secret string, at, now int64) (task store.Task, err error) {
-	const never = int64(math.MaxInt64)
-	silent := now + r.SessionTimeoutMS
-	if strings.HasPrefix(r.Session, builtin) {
-		silent = never
-	}
 	sum := sha256.Sum256([]byte(secret))
 	c.wrote = true
 	err = c.each(assignSQL, func(rows *sql.Rows) error {
 		task, err = scanTask(rows)
 		return err
-	}, key, r.Session, r.WorkerID, r.ClaimKey, secret, hex.EncodeToString(sum[:]), at, silent, never)
+	}, key, r.Session, r.WorkerID, r.ClaimKey, secret, hex.EncodeToString(sum[:]), at, now+r.SessionTimeoutMS)
 	return task, err
 }
 

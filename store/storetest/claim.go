@@ -63,11 +63,17 @@ var claimRules = []rule{
 		task := claim(t, s, poll("s1", "poll-1", 1, epoch)).Tasks[0]
 		equal(t, "due", epoch+5*second, task.DueAtMS)
 	}},
-	{"TrustsTheBuiltinUntilItsDeadline", func(t *testing.T, s store.Store) {
-		create(t, s, "e1", readyTask("e1", "a", 2))
-		claimed := claim(t, s, poll("builtin:http", "poll-1", 1, epoch))
+	{"TrustsTheBuiltinAsLongAsASession", func(t *testing.T, s store.Store) {
+		// Without a row of its own: whoever claims says how long it needs.
+		long, short := readyTask("e1", "a", 2), readyTask("e1", "b", 3)
+		short.TimeoutMS = 5 * second
+		create(t, s, "e1", long, short)
+		claimed := claim(t, s, poll("builtin:http", "poll-1", 2, epoch))
 		equal(t, "known", true, claimed.Known)
-		equal(t, "due", epoch+minute, claimed.Tasks[0].DueAtMS)
+		equal(t, "due", []int64{epoch + sessionTimeout, epoch + 5*second}, []int64{claimed.Tasks[0].DueAtMS, claimed.Tasks[1].DueAtMS})
+		row := claimed.Tasks[0]
+		must(t, s.Sight(t.Context(), []store.Sighting{{Key: row.Key, TokenHash: row.TokenHash, DueAtMS: row.DeadlineMS}}))
+		equal(t, "due once it was seen", epoch+minute, got(s.Task(t.Context(), row.Key))(t).DueAtMS)
 	}},
 	{"WithoutATimeoutHasNoDeadline", func(t *testing.T, s store.Store) {
 		a, b := readyTask("e1", "a", 1), readyTask("e1", "b", 2)
@@ -77,7 +83,7 @@ var claimRules = []rule{
 		task := claim(t, s, poll("s1", "poll-1", 1, epoch)).Tasks[0]
 		equal(t, "deadline and due", [2]int64{0, epoch + sessionTimeout}, [2]int64{task.DeadlineMS, task.DueAtMS})
 		task = claim(t, s, poll("builtin:http", "poll-1", 1, epoch)).Tasks[0]
-		equal(t, "deadline and due of the builtin", [2]int64{0, 0}, [2]int64{task.DeadlineMS, task.DueAtMS})
+		equal(t, "deadline and due of the builtin", [2]int64{0, epoch + sessionTimeout}, [2]int64{task.DeadlineMS, task.DueAtMS})
 		want := fmt.Sprintf(`{"step":"b","attempt":1,"token":"%s","worker_id":"w1","worker_session":"builtin:http","deadline_ms":null}`, task.TokenHash)
 		equal(t, "event", want, load(t, s, "e1").Events[3].Data)
 	}},
