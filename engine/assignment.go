@@ -30,5 +30,8 @@ func (a *Assignment) AppendJSON(dst []byte) []byte {
 	if a.TimeoutMS != 0 {
 		dst = strconv.AppendInt(append(dst, `,"timeout_ms":`...), a.TimeoutMS, 10)
 	}
+	if a.TraceParent != "" {
+		dst = exactjson.AppendQuoted(append(dst, `,"traceparent":`...), a.TraceParent)
+	}
 	return append(dst, '}')
 }

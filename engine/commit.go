@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"strings"
 
 	"perigee/engine/decide"
@@ -55,7 +56,7 @@ func (p *attempt) head(more bool) store.Head {
 	state := p.machine.State()
 	h := headOf(p.machine, more)
 	if p.loaded.Head != nil {
-		h.Incarnation, h.Tags = p.loaded.Head.Incarnation, p.loaded.Head.Tags
+		h.Incarnation, h.Tags, h.RootID = p.loaded.Head.Incarnation, p.loaded.Head.Tags, p.loaded.Head.RootID
 		return h
 	}
 	h.Incarnation, h.Tags = newIncarnation(), p.tags
@@ -63,8 +64,24 @@ func (p *attempt) head(more bool) store.Head {
 	return h
 }
 
+// rootID is the head's: "" for an execution without a parent.
+func (p *attempt) rootID() string {
+	if p.loaded.Head == nil {
+		return ""
+	}
+	return p.loaded.Head.RootID
+}
+
+// rooted names the root in task rows.
+func (p *attempt) rooted(tasks []store.Task) []store.Task {
+	for i := range tasks {
+		tasks[i].RootID = p.rootID()
+	}
+	return tasks
+}
+
 // headOf projects a state to its head row, without what history does not know
-// (incarnation and tags). more: there is work left to do at once.
+// (incarnation, root and tags). more: there is work left to do at once.
 func headOf(m *decide.Machine, more bool) store.Head {
 	s := m.State()
 	h := store.Head{
@@ -152,12 +169,15 @@ func (p *attempt) projectTasks(c *store.Commit) {
 		if byNext {
 			c.Inserted = append(c.Inserted, now)
 		} else if row, ok := p.machine.Row(unit); ok && u.Status == history.UnitScheduled {
-			c.Inserted = append(c.Inserted, p.engine.readyTask(p.machine, unit, row, seq))
+			ready := p.engine.readyTask(p.machine, unit, row, seq)
+			ready.RootID = p.rootID()
+			c.Inserted = append(c.Inserted, ready)
 		}
 	}
 }
 
-// readyTask is the queue row of a scheduled unit.
+// readyTask is the queue row of a scheduled unit, without the root, which its
+// history does not know.
 func (e *Engine) readyTask(m *decide.Machine, unit string, row decide.QueueRow, seq uint64) store.Task {
 	s := m.State()
 	u := s.Unit(unit)
@@ -223,7 +243,7 @@ func (p *attempt) projectChildren(c *store.Commit) {
 				ID: s.ID, Incarnation: newIncarnation(),
 				Workflow: name, Version: version, DefinitionHash: s.Hash,
 				Status: string(history.Running), LastSeq: 2, LastAtMS: now, DueAtMS: max(1, now),
-				ParentID: s.Parent.ExecutionID, ParentStep: s.Parent.Step, CreatedAtMS: now,
+				ParentID: s.Parent.ExecutionID, ParentStep: s.Parent.Step, RootID: cmp.Or(p.rootID(), p.id), CreatedAtMS: now,
 			},
 			Events: eventsOf(records),
 		})

@@ -118,8 +118,8 @@ func (e *Engine) replayAll(ctx context.Context, h store.Head) (*decide.Machine, 
 
 func (e *Engine) compare(ctx context.Context, h store.Head, truth *decide.Machine, rows []store.Task, rebuild bool, each func(Finding)) error {
 	want := headOf(truth, workLeft(truth))
-	want.Incarnation, want.Tags, want.ErrorCount = h.Incarnation, h.Tags, h.ErrorCount
-	differences := append(headDifferences(want, h), e.rowDifferences(truth, rows)...)
+	want.Incarnation, want.Tags, want.RootID, want.ErrorCount = h.Incarnation, h.Tags, h.RootID, h.ErrorCount
+	differences := append(headDifferences(want, h), e.rowDifferences(truth, h.RootID, rows)...)
 	if len(differences) == 0 {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (e *Engine) compare(ctx context.Context, h store.Head, truth *decide.Machin
 	if rebuild {
 		c := store.Commit{
 			Seen: store.Seen{Incarnation: h.Incarnation, Seq: h.LastSeq}, Head: want,
-			Removed: asRead(rows), Inserted: e.rebuiltRows(truth, rows), ReplaceTasks: true,
+			Removed: asRead(rows), Inserted: e.rebuiltRows(truth, h.RootID, rows), ReplaceTasks: true,
 		}
 		c.Head.ErrorCount = 0
 		err := e.store.Commit(ctx, c)
@@ -186,14 +186,14 @@ func headDifferences(want, have store.Head) []string {
 }
 
 // rowDifferences compares the queue with what a history says is in it.
-func (e *Engine) rowDifferences(truth *decide.Machine, rows []store.Task) []string {
+func (e *Engine) rowDifferences(truth *decide.Machine, root string, rows []store.Task) []string {
 	var d []string
 	have := map[string]store.Task{}
 	for _, t := range rows {
 		have[t.Unit] = t
 	}
 	for unit := range truth.State().Units() {
-		want, ok := e.rowWanted(truth, unit)
+		want, ok := e.rowWanted(truth, root, unit)
 		t, there := have[unit]
 		delete(have, unit)
 		switch {
@@ -229,6 +229,7 @@ func rowDifference(unit string, want, have store.Task) []string {
 	differ("attempt", want.Attempt, have.Attempt)
 	differ("redelivery", want.Redelivery, have.Redelivery)
 	differ("timeout_ms", want.TimeoutMS, have.TimeoutMS)
+	differ("root", want.RootID, have.RootID)
 	if want.Input != have.Input {
 		d = append(d, fmt.Sprintf("task %s: its input is not that of its history", unit))
 	}
@@ -250,13 +251,14 @@ func stateName(s store.TaskState) string {
 }
 
 // rowWanted is the row that a unit must have; false where it has none.
-func (e *Engine) rowWanted(m *decide.Machine, unit string) (store.Task, bool) {
+func (e *Engine) rowWanted(m *decide.Machine, root, unit string) (store.Task, bool) {
 	row, ok := m.Row(unit)
 	u := m.State().Unit(unit)
 	if !ok || u.Status == history.UnitDispatched && u.WithChild() {
 		return store.Task{}, false
 	}
 	t := e.readyTask(m, unit, row, m.State().LastSeq)
+	t.RootID = root
 	if u.Status != history.UnitDispatched {
 		return t, true
 	}
@@ -290,14 +292,14 @@ func asRead(rows []store.Task) []store.TaskRemoval {
 // rebuiltRows are all rows of an execution. What history does not keep (the
 // secret of an attempt under way, a result in the inbox) is taken over from
 // the row that is there.
-func (e *Engine) rebuiltRows(m *decide.Machine, rows []store.Task) []store.Task {
+func (e *Engine) rebuiltRows(m *decide.Machine, root string, rows []store.Task) []store.Task {
 	have := map[string]store.Task{}
 	for _, t := range rows {
 		have[t.Unit] = t
 	}
 	var rebuilt []store.Task
 	for unit := range m.State().Units() {
-		want, ok := e.rowWanted(m, unit)
+		want, ok := e.rowWanted(m, root, unit)
 		if !ok {
 			continue
 		}

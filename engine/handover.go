@@ -29,6 +29,7 @@ func (p *attempt) handOver() {
 			continue
 		}
 		t := p.engine.dispatchTo(m, unit, seq, row, h.to.takes, h.to.takes.secrets[len(h.tasks)])
+		t.RootID = p.rootID()
 		h.tasks = append(h.tasks, t)
 		p.next = append(p.next, t)
 	}

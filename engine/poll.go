@@ -190,7 +190,7 @@ func assignmentOf(t store.Task) Assignment {
 		Redelivery:      t.Redelivery,
 		DeadlineMS:      t.DeadlineMS,
 		TimeoutMS:       t.TimeoutMS,
-		TraceParent:     traceid.Parent(t.ExecutionID, t.Unit, t.Attempt),
+		TraceParent:     traceid.Parent(t.RootID, t.ExecutionID, t.Unit, t.Attempt),
 	}
 }
 

@@ -1,12 +1,14 @@
 package traceid
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"strconv"
 )
 
-// Trace is the id of an execution's trace: 32 hex digits.
+// Trace is the id of the trace of a top-level execution and all its family: 32
+// hex digits.
 func Trace(executionID string) string {
 	sum := sha256.Sum256([]byte("perigee trace\x00" + executionID))
 	return hex.EncodeToString(sum[:16])
@@ -27,7 +29,8 @@ func span(what string) string {
 }
 
 // Parent is the header `traceparent` that a worker continues an attempt's span
-// with; it asks for the trace to be recorded.
-func Parent(executionID, unit string, attempt uint32) string {
-	return "00-" + Trace(executionID) + "-" + Attempt(executionID, unit, attempt) + "-01"
+// with; it asks for the trace to be recorded. The root is the top-level execution
+// of a child's family, "" for one without a parent.
+func Parent(rootID, executionID, unit string, attempt uint32) string {
+	return "00-" + Trace(cmp.Or(rootID, executionID)) + "-" + Attempt(executionID, unit, attempt) + "-01"
 }

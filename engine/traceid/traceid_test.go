@@ -9,11 +9,18 @@ import (
 
 // These ids are in other systems' stores: they never change.
 func TestParent_IsTheSameEverywhereAndAlways(t *testing.T) {
-	got := traceid.Parent("order-1", "charge", 1)
+	got := traceid.Parent("", "order-1", "charge", 1)
 	if !regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-01$`).MatchString(got) {
 		t.Errorf("%s is no traceparent", got)
 	}
 	if want := "00-2fbb2f2877a62deaa4877c2e11e418a1-19d708a8e14df106-01"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestParent_OfAChildIsInTheTraceOfItsRoot(t *testing.T) {
+	want := "00-" + traceid.Trace("order-1") + "-" + traceid.Attempt("order-1.ship", "pack", 2) + "-01"
+	if got := traceid.Parent("order-1", "order-1.ship", "pack", 2); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
