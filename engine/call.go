@@ -326,6 +326,7 @@ func (p *attempt) settle() {
 		e.states.put(p.warm(p.commit.Head, after))
 	}
 	p.handedOver()
+	p.tellEnded()
 	if len(p.commit.Events) > 0 {
 		var end *history.State
 		if state.Status.Terminal() {

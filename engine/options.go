@@ -38,6 +38,11 @@ type Options struct {
 	// billed by the time they hold.
 	HoldPolls bool
 
+	// Ended is told what each commit has ended, after it and while its caller
+	// waits: it must not block. nil: nobody is. What a commit of unknown outcome
+	// ended is told to nobody.
+	Ended func([]Ended)
+
 	Logger *slog.Logger
 	// Clock gives the moment in epoch milliseconds; nil: the database's clock.
 	Clock func() int64

@@ -53,6 +53,16 @@ func queueOf(c *definition.Call) QueueRow {
 	return QueueRow{Queue: c.Task.Queue(), TaskName: c.Task.Name, ContractVersion: c.Task.Version}
 }
 
+// Calls names what a unit calls: a task, or a child workflow as name@version; ""
+// where it calls nothing.
+func (m *Machine) Calls(unit string) string {
+	r, ok := m.locate(unit)
+	if c := m.call(r); ok && c != nil {
+		return c.Name()
+	}
+	return ""
+}
+
 // AtMostOnce reports whether a unit's attempts must never be repeated.
 func (m *Machine) AtMostOnce(unit string) bool {
 	r, ok := m.locate(unit)
