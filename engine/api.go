@@ -92,6 +92,7 @@ type WorkerRegistered struct {
 type PollRequest struct {
 	SessionID string
 	PollID    string // "": one is made
+	FirstTry  bool   // PollID was not sent before: nothing can have been handed out under it
 	Wait      time.Duration
 	MaxTasks  int // 1..32, 0: 1
 }

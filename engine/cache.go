@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"perigee/engine/decide"
+	"perigee/engine/history"
 	"perigee/store"
 )
 
@@ -90,6 +91,43 @@ func (c *stateCache) put(w warmState) {
 	for c.used > c.bytes {
 		c.remove(c.order.Back())
 	}
+}
+
+// dispatched takes the machine of a task's execution over the event that a claim
+// has appended, where that event is its very next one.
+func (c *stateCache) dispatched(seq uint64, t store.Task) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	el, ok := c.entries[t.ExecutionID]
+	if !ok {
+		return
+	}
+	w := el.Value.(*warmState)
+	if w.head == nil || w.seen.Seq+1 != seq {
+		w.head = nil
+		return
+	}
+	event := dispatchOf(t)
+	w.machine = w.machine.Clone()
+	w.machine.Replay(history.Record{Seq: seq, TimestampMS: t.DispatchedMS, Event: event})
+	head := *w.head
+	head.LastSeq, head.LastAtMS = seq, t.DispatchedMS
+	w.head, w.seen.Seq = &head, seq
+	bytes := len(history.AppendFields(nil, event))
+	w.size.events++
+	w.size.eventsBytes += bytes
+	c.used += bytes
+}
+
+// dispatchOf is the event by which a claim dispatches a task.
+func dispatchOf(t store.Task) history.StepDispatched {
+	e := history.StepDispatched{
+		Step: t.Unit, Attempt: t.Attempt, Token: t.TokenHash, WorkerID: t.WorkerID, WorkerSession: t.Session,
+	}
+	if t.DeadlineMS != 0 {
+		e.DeadlineMS = &t.DeadlineMS
+	}
+	return e
 }
 
 // moved says that an execution's history went on without its warm machine.

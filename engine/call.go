@@ -336,6 +336,7 @@ func (p *attempt) settle() {
 	}
 	for _, t := range p.commit.Inserted {
 		if t.State == store.TaskReady {
+			e.lulls.stir()
 			e.hub.wakeQueue(t.Queue)
 		}
 		e.hub.dueAt(t.DueAtMS)

@@ -29,6 +29,7 @@ type Engine struct {
 	hub      hub
 	clock    dbClock
 	guesses  guesses
+	lulls    lulls
 
 	failedWork, failedMessages asides
 
@@ -51,6 +52,7 @@ func New(st store.Store, opts Options) (*Engine, error) {
 		states:   newStateCache(opts.CacheBytes),
 		sessions: newSessionCache(),
 		tokens:   newTokenCache(),
+		lulls:    lulls{length: lullLength},
 	}, nil
 }
 

@@ -26,31 +26,40 @@ func (e *Engine) Poll(ctx context.Context, r PollRequest) (Polled, error) {
 		return Polled{}, errorf(InvalidRequest, "max_tasks is 1 to %d; this is %d", maxTasksPerPoll, r.MaxTasks)
 	}
 	if r.PollID == "" {
-		r.PollID = e.opts.NewID()
+		r.PollID, r.FirstTry = e.opts.NewID(), true
 	}
-	queues := queuesOf(session)
-	wait := min(r.Wait, maxWait)
 	if !e.opts.HoldPolls {
-		wait = 0
+		r.Wait = 0
 	}
-	woken := false
-	for end := time.Now().Add(wait); ; {
-		// Each look has secrets of its own: those of the one before may be in a
+	return e.poll(ctx, session, r)
+}
+
+// poll is Poll for a session.
+func (e *Engine) poll(ctx context.Context, session store.Session, r PollRequest) (Polled, error) {
+	queues, came := queuesOf(session), time.Now()
+	end := came.Add(min(r.Wait, maxWait))
+	look := !r.FirstTry // a repetition asks for what the try before was given
+	for {
+		// Each turn has secrets of its own: those of the one before may be in a
 		// commit of which nobody knows whether it came about.
 		to := &recipient{session: session, queues: queues, claimKey: r.PollID, secrets: e.newSecrets(r.MaxTasks)}
 		w := e.hub.waitQueues(queues, session.Hash)
-		tasks, err := e.claim(ctx, e.claimOf(to))
-		left := time.Until(end)
-		if err != nil || len(tasks) > 0 || left <= 0 || ctx.Err() != nil || e.hub.isClosed() {
-			e.hub.leaveQueues(w)
-			if err != nil && woken {
-				e.hub.wakeQueues(queues) // another may look for what this one was woken for
+		next := e.lulls.nextLook(session.Hash, came)
+		now := time.Now()
+		if last := !now.Before(end) || ctx.Err() != nil; look || last || !now.Before(next) {
+			tasks, err := e.claim(ctx, e.claimOf(to))
+			if err != nil || len(tasks) > 0 || last || e.hub.isClosed() {
+				e.hub.leaveQueues(w)
+				if err != nil && look {
+					e.hub.wakeQueues(queues) // another may look for what this one was woken for
+				}
+				return Polled{Tasks: tasks, NextPoll: e.nextPoll(session.Hash, len(tasks))}, err
 			}
-			return Polled{Tasks: tasks, NextPoll: e.nextPoll(session.Hash, len(tasks))}, err
+			next = later(e.lulls.nextLook(session.Hash, came), now.Add(e.lulls.length))
 		}
 		e.hub.open(w, to)
 		var given []Assignment
-		given, woken = e.awaitQueue(ctx, w, left)
+		given, look = e.awaitQueue(ctx, w, min(time.Until(next), time.Until(end)))
 		switch {
 		case w.ended:
 			e.giveBack(ctx, given)
@@ -60,6 +69,13 @@ func (e *Engine) Poll(ctx context.Context, r PollRequest) (Polled, error) {
 		}
 		e.touch(ctx, session.Hash)
 	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // claimOf asks for tasks for a worker.
@@ -73,7 +89,7 @@ func (e *Engine) claimOf(to *recipient) store.ClaimRequest {
 // awaitQueue holds a poll until a task may be ready, which is when it is woken,
 // or a commit has handed it some.
 func (e *Engine) awaitQueue(ctx context.Context, w *waiter, left time.Duration) (given []Assignment, woken bool) {
-	timer := time.NewTimer(min(left, lookAgain))
+	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case <-w.ready:
@@ -127,6 +143,7 @@ const dueBrief = time.Second
 // claimOnce asks the store for tasks, and for a few executions that are due.
 func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []Assignment, due []string, err error) {
 	r.NowMS = e.nowMS()
+	began := time.Now()
 	c, err := e.store.Claim(ctx, r)
 	if errors.Is(err, store.ErrBusy) {
 		return nil, nil, nil // others took what there was; that is no fault
@@ -139,9 +156,12 @@ func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []A
 		e.sessions.drop(r.Session)
 		return nil, nil, unknownSession()
 	}
-	for _, id := range c.Executions {
-		e.states.moved(id)
-		e.hub.changed(id, nil)
+	if len(c.Tasks) == 0 && !c.Passed {
+		e.lulls.inVain(r.Session, began)
+	}
+	for i, seq := range c.Seqs {
+		e.states.dispatched(seq, c.Tasks[i])
+		e.hub.changed(c.Tasks[i].ExecutionID, nil)
 	}
 	assignments := make([]Assignment, len(c.Tasks))
 	for i, t := range c.Tasks {

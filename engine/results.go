@@ -28,7 +28,8 @@ type recipient struct {
 // nextWish is a worker's wish for more work in the answer to its results.
 type nextWish struct {
 	recipient
-	got []Assignment
+	got      []Assignment
+	repeated bool // a result was not news
 }
 
 // Results takes in what workers report: all results for one execution are one
@@ -51,7 +52,7 @@ func (e *Engine) Results(ctx context.Context, r ResultsRequest) (ResultsAnswer, 
 	if wish == nil {
 		return answer, nil
 	}
-	if len(wish.got) == 0 {
+	if len(wish.got) == 0 && e.mayFind(wish) {
 		wish.got, err = e.claim(ctx, e.claimOf(&wish.recipient))
 		if err != nil {
 			// The results stand; the worker polls for more.
@@ -60,6 +61,13 @@ func (e *Engine) Results(ctx context.Context, r ResultsRequest) (ResultsAnswer, 
 	}
 	answer.Next = wish.got
 	return answer, nil
+}
+
+// mayFind reports whether a claim for a wish is worth its while. Where polls are
+// held a lull speaks against it; but a repetition has to look for what was handed
+// out to the try before.
+func (e *Engine) mayFind(w *nextWish) bool {
+	return w.repeated || !e.opts.HoldPolls || !e.lulls.quiet(w.session.Hash)
 }
 
 // wish prepares the handing out of more work; nil where none is asked for.
@@ -105,6 +113,7 @@ func (e *Engine) reportAll(ctx context.Context, groups [][]reported, wish *nextW
 	for _, s := range shares {
 		if s != nil {
 			wish.got = append(wish.got, s.got...)
+			wish.repeated = wish.repeated || s.repeated
 		}
 	}
 	return errors.Join(failures...)
@@ -174,6 +183,7 @@ func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) e
 	var alive []string // sessions that this shows to be
 	j := &job{results: group, apply: func(m *decide.Machine, _ *store.Loaded) error {
 		alive = nil
+		before := len(m.Records())
 		for _, r := range group {
 			if !issuedTo(m, r.token) {
 				*r.ack = Ack{Token: r.ack.Token, Reason: decide.UnknownToken}
@@ -184,6 +194,9 @@ func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) e
 			}
 			ack := m.Result(r.token.unit, r.token.hash(), r.result)
 			r.ack.Accepted, r.ack.Reason = ack.Accepted, ack.Reason
+		}
+		if wish != nil {
+			wish.repeated = len(m.Records())-before < len(group)
 		}
 		return nil
 	}}

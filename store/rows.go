@@ -231,12 +231,13 @@ type ClaimRequest struct {
 
 // Claimed is what a claim got.
 type Claimed struct {
-	NowMS      int64
-	Known      bool     // the session exists
-	Tasks      []Task   // dispatched to the caller, oldest first
-	Repeated   bool     // Tasks were held already, under the same claim key
-	DueIDs     []string // up to three executions with due work
-	Executions []string // whose histories grew, for those who follow them
+	NowMS    int64
+	Known    bool     // the session exists
+	Tasks    []Task   // dispatched to the caller, oldest first
+	Seqs     []uint64 // of the StepDispatched events of Tasks; none where Repeated
+	Repeated bool     // Tasks were held already, under the same claim key
+	Passed   bool     // Tasks is empty though tasks are ready: others held them
+	DueIDs   []string // up to three executions with due work
 }
 
 // DueRequest asks for due executions.

@@ -53,6 +53,7 @@ func (s *server) poll(c *call) (answer, error) {
 	req := engine.PollRequest{
 		SessionID: in.needText("worker_session_id"),
 		PollID:    in.text("poll_id"),
+		FirstTry:  in.flag("first_try", false),
 		Wait:      s.wait(in.millis("wait_ms", defaultPollWait)),
 		MaxTasks:  int(in.count("max_tasks", 1, maxTasks, 1)),
 	}

@@ -76,7 +76,7 @@ WITH clock AS MATERIALIZED (
     SELECT NULL
     WHERE $3::boolean
 ), held AS MATERIALIZED (
-    SELECT ` + taskColumns + `
+    SELECT 0::bigint AS seq, ` + taskColumns + `
     FROM tasks
     WHERE session = $2 AND claim_key = $5 AND $5::text <> '' AND state = 1 AND EXISTS (SELECT 1 FROM me)
 ), ready AS MATERIALIZED (
@@ -181,7 +181,7 @@ WITH clock AS MATERIALIZED (
         due_at = LEAST(i.deadline, (SELECT now FROM clock) + $9::bigint)
     FROM issued i
     WHERE tasks.key = i.key
-    RETURNING ` + taskColumnsOf + `
+    RETURNING i.seq, ` + taskColumnsOf + `
 ), appended AS (
     -- The text is what history.AppendFields gives for a StepDispatched.
     INSERT INTO events (execution_id, seq, type, at, data)
@@ -198,7 +198,7 @@ WITH clock AS MATERIALIZED (
     SELECT execution_id, due_at
     FROM (SELECT execution_id, due_at FROM tasks WHERE due_at <= (SELECT now FROM clock) AND state < 2 ORDER BY due_at, execution_id LIMIT 16) t
 )
-SELECT c.now, EXISTS (SELECT 1 FROM me), EXISTS (SELECT 1 FROM held), EXISTS (SELECT 1 FROM awake),
+SELECT c.now, EXISTS (SELECT 1 FROM me), EXISTS (SELECT 1 FROM held), EXISTS (SELECT 1 FROM ready), EXISTS (SELECT 1 FROM awake),
     CASE WHEN EXISTS (SELECT 1 FROM me) AND NOT EXISTS (SELECT 1 FROM held)
         THEN ARRAY(SELECT execution_id FROM due GROUP BY execution_id ORDER BY min(due_at), execution_id LIMIT 3) END,
     CASE WHEN (SELECT count(*) FROM ready) = 64 AND NOT EXISTS (SELECT 1 FROM picked)
@@ -225,6 +225,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.Claimed,
 	claimed, busy, err := s.claim(ctx, &r, nil, candidates)
 	if err == nil && len(busy) > 0 {
 		claimed, _, err = s.claim(ctx, &r, busy, further)
+		claimed.Passed = len(claimed.Tasks) == 0
 	}
 	return claimed, err
 }
@@ -238,7 +239,7 @@ func (s *Store) claim(ctx context.Context, r *store.ClaimRequest, leaveOut []str
 		hashes[i] = hex.EncodeToString(sum[:])
 	}
 	worker, session := string(exactjson.AppendQuoted(nil, r.WorkerID)), string(exactjson.AppendQuoted(nil, r.Session))
-	var awake bool
+	var ready, awake bool
 	try := 0
 	err = s.write(ctx, "claim tasks", func(sc *script) {
 		claimed, busy = store.Claimed{}, nil
@@ -251,9 +252,13 @@ func (s *Store) claim(ctx context.Context, r *store.ClaimRequest, leaveOut []str
 		}
 		try++
 		sc.add(sql, func(rows pgx.Rows) error {
-			task, err := scanTask(rows, &claimed.NowMS, &claimed.Known, &claimed.Repeated, &awake, &claimed.DueIDs, &busy)
+			var seq zeronull.Int8
+			task, err := scanTask(rows, &claimed.NowMS, &claimed.Known, &claimed.Repeated, &ready, &awake, &claimed.DueIDs, &busy, &seq)
 			if task.Key != "" {
 				claimed.Tasks = append(claimed.Tasks, task)
+				if !claimed.Repeated {
+					claimed.Seqs = append(claimed.Seqs, uint64(seq))
+				}
 			}
 			return err
 		}, args...).conflict = func(*pgconn.PgError) error { return errConflict } // without locks: another's event has that number
@@ -262,9 +267,7 @@ func (s *Store) claim(ctx context.Context, r *store.ClaimRequest, leaveOut []str
 	if err != nil {
 		return store.Claimed{}, nil, err
 	}
-	if !claimed.Repeated {
-		claimed.Executions = executionsOf(claimed.Tasks)
-	}
+	claimed.Passed = ready && len(claimed.Tasks) == 0
 	return claimed, busy, nil
 }
 
@@ -283,15 +286,4 @@ func listOf(list []string) []string {
 		return []string{}
 	}
 	return list
-}
-
-// executionsOf are the executions of tasks, each once, in order.
-func executionsOf(tasks []store.Task) []string {
-	var ids []string
-	for _, t := range tasks {
-		if !slices.Contains(ids, t.ExecutionID) {
-			ids = append(ids, t.ExecutionID)
-		}
-	}
-	return ids
 }

@@ -188,8 +188,8 @@ func TestClaim_LooksBehindBusyHeads(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			if len(claimed.Tasks) != want {
-				t.Errorf("claimed %d tasks, want %d", len(claimed.Tasks), want)
+			if len(claimed.Tasks) != want || claimed.Passed != (want == 0) {
+				t.Errorf("claimed %d tasks, want %d; others were passed by: %v", len(claimed.Tasks), want, claimed.Passed)
 			}
 			for _, task := range claimed.Tasks {
 				if task.ExecutionID != "later" {

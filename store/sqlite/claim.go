@@ -212,7 +212,6 @@ func dispatch(c *conn, r *store.ClaimRequest, v *view) error {
 			}
 			h.nextSeq -= n
 			heads[f.execution] = h
-			v.claimed.Executions = append(v.claimed.Executions, f.execution)
 		}
 		h.nextSeq++
 		task, err := assign(c, r, f.key, r.Secrets[i], h.at, v.claimed.NowMS)
@@ -223,6 +222,7 @@ func dispatch(c *conn, r *store.ClaimRequest, v *view) error {
 			return err
 		}
 		v.claimed.Tasks = append(v.claimed.Tasks, task)
+		v.claimed.Seqs = append(v.claimed.Seqs, uint64(h.nextSeq))
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ var claimRules = []rule{
 		want.State, want.Session, want.WorkerID, want.ClaimKey = store.TaskDispatched, "s1", "w1", "poll-1"
 		want.Secret, want.TokenHash = r.Secrets[0], hashOf(r.Secrets[0])
 		want.DispatchedMS, want.DeadlineMS, want.DueAtMS = epoch+10, epoch+10+minute, epoch+10+sessionTimeout
-		equal(t, "claimed", store.Claimed{NowMS: epoch + 10, Known: true, Tasks: []store.Task{want}, Executions: []string{"e1"}}, claimed)
+		equal(t, "claimed", store.Claimed{NowMS: epoch + 10, Known: true, Tasks: []store.Task{want}, Seqs: []uint64{3}}, claimed)
 		equal(t, "row", want, got(s.Task(t.Context(), row.Key))(t))
 
 		loaded := load(t, s, "e1")
@@ -111,7 +111,7 @@ var claimRules = []rule{
 		r.Queues = []string{"q3", "q1", "q2", "none"}
 		claimed := claim(t, s, r)
 		equal(t, "claimed", []string{"e2/a", "e4/a", "e3/a", "e5/a"}, keys(claimed.Tasks))
-		equal(t, "executions", []string{"e2", "e4", "e3", "e5"}, claimed.Executions)
+		equal(t, "sequence numbers", []uint64{3, 3, 3, 3}, claimed.Seqs)
 		r = poll("s1", "poll-2", 4, epoch+10)
 		r.Queues = []string{"q2", "q1"}
 		equal(t, "claimed then", []string{"e6/a", "e1/a"}, keys(claim(t, s, r).Tasks))
@@ -132,7 +132,7 @@ var claimRules = []rule{
 		r := poll("s1", "poll-1", 4, epoch+1)
 		claimed := claim(t, s, r)
 		equal(t, "claimed", []string{"e1/b", "e1/a", "e2/a", "e1/c"}, keys(claimed.Tasks))
-		equal(t, "executions", []string{"e1", "e2"}, claimed.Executions)
+		equal(t, "sequence numbers", []uint64{3, 4, 3, 5}, claimed.Seqs)
 		for i, task := range claimed.Tasks {
 			equal(t, "secret", r.Secrets[i], task.Secret)
 		}

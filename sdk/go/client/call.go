@@ -27,6 +27,7 @@ type Request struct {
 	Path        string // with query, from "/v1/"
 	ContentType string // of Body; "": application/json
 	Body        []byte
+	Again       []byte        // the body of repetitions; nil: Body
 	Wait        time.Duration // how long the call asks the server to wait
 }
 
@@ -56,6 +57,9 @@ func (c *Client) Do(ctx context.Context, r Request) (json.RawMessage, error) {
 		}
 		if !sleep(ctx, pause) {
 			return nil, fmt.Errorf("%s %s: %w (last answer: %w)", r.Method, r.Path, context.Cause(ctx), lastErr)
+		}
+		if r.Again != nil {
+			r.Body = r.Again
 		}
 	}
 }

@@ -115,21 +115,30 @@ func (c *Client) Register(ctx context.Context, r RegisterRequest) (Registration,
 
 // Poll asks for tasks. UNKNOWN_SESSION means: register again.
 func (c *Client) Poll(ctx context.Context, r PollRequest) (Polled, error) {
-	if r.PollID == "" {
+	own := r.PollID == ""
+	if own {
 		r.PollID = uuid.NewString()
 	}
 	in := struct {
 		SessionID string `json:"worker_session_id"`
 		PollID    string `json:"poll_id"`
+		FirstTry  bool   `json:"first_try,omitempty"`
 		WaitMS    int64  `json:"wait_ms"` // always: absent means 20 s
 		MaxTasks  int    `json:"max_tasks,omitempty"`
-	}{r.SessionID, r.PollID, r.Wait.Milliseconds(), r.MaxTasks}
-	body, err := Encode(in)
+	}{r.SessionID, r.PollID, false, r.Wait.Milliseconds(), r.MaxTasks}
+	again, err := Encode(in)
 	if err != nil {
 		return Polled{}, err
 	}
+	first := again
+	if own {
+		in.FirstTry = true
+		if first, err = Encode(in); err != nil {
+			return Polled{}, err
+		}
+	}
 	var out Polled
-	err = c.call(ctx, Request{Method: "POST", Path: "/v1/workers/poll", Body: body, Wait: r.Wait}, &out)
+	err = c.call(ctx, Request{Method: "POST", Path: "/v1/workers/poll", Body: first, Again: again, Wait: r.Wait}, &out)
 	return out, err
 }
 
