@@ -116,7 +116,7 @@ func TestStart_ServerRefusesAPostgresThatIsNotReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = conn.Exec(ctx, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)`)
+	_, err = conn.Exec(ctx, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true); UPDATE oldest_release SET version = 99999`)
 	conn.Close(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestStart_ServerRefusesAFileOfANewerRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1)`)
+	_, err = db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, 1); UPDATE oldest_release SET version = 99999`)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

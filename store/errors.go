@@ -18,7 +18,7 @@ var (
 	// ErrUnknownOutcome: the connection was lost while committing; the write
 	// may or may not have happened.
 	ErrUnknownOutcome = errors.New("outcome of the commit unknown")
-	// ErrSchema: the database's schema is older or newer than this release's.
+	// ErrSchema: this release does not work with the database's schema.
 	ErrSchema = errors.New("schema version")
 	// ErrTooLarge: more than the database takes in one transaction.
 	ErrTooLarge = errors.New("transaction too large")

@@ -11,10 +11,12 @@ import "context"
 // Errors: see errors.go. Whatever fails, nothing is half-written: a method
 // that writes does so in one transaction.
 type Store interface {
-	// Migrate brings the schema to the version of this release. Two callers at
-	// once are safe. It returns the versions before and after.
+	// Migrate brings the schema to the version of this release, and leaves a
+	// newer one that this release works with as it is. Two callers at once are
+	// safe. It returns the versions before and after.
 	Migrate(ctx context.Context) (from, to int64, err error)
-	// CheckSchema fails with ErrSchema where the schema is not this release's.
+	// CheckSchema fails with ErrSchema where the schema is older than this
+	// release's, or newer and not for it; see CheckVersion.
 	CheckSchema(ctx context.Context) error
 	Ping(ctx context.Context) error
 	Close() error

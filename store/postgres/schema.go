@@ -36,7 +36,8 @@ func (s *Store) folder() string {
 	return postgresFolder
 }
 
-// Migrate brings the schema to the version of this release.
+// Migrate brings the schema to the version of this release, and leaves a newer
+// one that this release works with as it is.
 //
 // Two callers at once need no lock, which neither a transaction-pooling proxy
 // nor DSQL would give: each migration may be repeated, a version is written
@@ -69,6 +70,9 @@ func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
 		}
 	}
 	to, err = releaseVersion()
+	if from > to {
+		return from, from, err // a newer release's, which this one works with
+	}
 	if err == nil && !s.dsql {
 		_, err = db.ExecContext(ctx, storageSQL)
 	}
@@ -109,10 +113,40 @@ func migrate(ctx context.Context, db *sql.DB, folder string) (from, to int64, er
 		return 0, 0, err
 	}
 	if from > to {
-		return from, to, newerSchema(from, to)
+		return from, to, checkNewer(ctx, db, from, to)
+	}
+	// Which release is the oldest is said before anything is changed for which
+	// that one would be too old.
+	if _, err = provider.UpTo(ctx, store.OldestReleaseTable); err != nil {
+		return from, to, err
+	}
+	if _, err = db.ExecContext(ctx, putOldestReleaseSQL, store.OldestRelease); err != nil {
+		return from, to, err
 	}
 	_, err = provider.Up(ctx)
 	return from, to, err
+}
+
+// Never lowered: two releases may migrate at the same time.
+const putOldestReleaseSQL = `
+INSERT INTO oldest_release (id, version)
+VALUES (1, $1)
+ON CONFLICT (id) DO UPDATE SET version = EXCLUDED.version
+WHERE oldest_release.version < EXCLUDED.version`
+
+const oldestReleaseSQL = `
+SELECT COALESCE(MAX(version), 0)
+FROM oldest_release`
+
+// checkNewer fails with ErrSchema where the schema of a newer release is not
+// for this one.
+func checkNewer(ctx context.Context, db *sql.DB, version, release int64) error {
+	var oldest int64
+	err := db.QueryRowContext(ctx, oldestReleaseSQL).Scan(&oldest)
+	if err != nil && sqlState(err) != codeUndefinedTable {
+		return err
+	}
+	return store.CheckVersion(version, release, oldest)
 }
 
 // isMigrationRace reports the errors of two migrations that create the same
@@ -139,27 +173,32 @@ SELECT COALESCE(MAX(version_id), 0)
 FROM goose_db_version
 WHERE is_applied`
 
-// CheckSchema fails with ErrSchema where the schema is not this release's.
+// CheckSchema fails with ErrSchema where this release does not work with the schema.
 func (s *Store) CheckSchema(ctx context.Context) error {
-	var version int64
-	err := s.run(ctx, func(sc *script) { sc.add(versionSQL, one(&version)) }, false)
-	if err != nil && sqlState(err) != codeUndefinedTable {
-		return wrap("check schema", err)
-	}
 	release, err := releaseVersion()
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case version > release:
-		return newerSchema(version, release)
-	case version < release:
-		return fmt.Errorf("%w: the database is at version %d, this release needs %d; run `perigee migrate`", store.ErrSchema, version, release)
 	}
-	return nil
+	version, err := s.number(ctx, versionSQL)
+	if err != nil {
+		return err
+	}
+	oldest := int64(0)
+	if version > release {
+		if oldest, err = s.number(ctx, oldestReleaseSQL); err != nil {
+			return err
+		}
+	}
+	return store.CheckVersion(version, release, oldest)
 }
 
-func newerSchema(version, release int64) error {
-	return fmt.Errorf("%w: the database is at version %d, this release knows %d; use a newer release", store.ErrSchema, version, release)
+// number reads one of a table that need not be there; then it is 0.
+func (s *Store) number(ctx context.Context, sql string) (n int64, err error) {
+	err = s.run(ctx, func(sc *script) { sc.add(sql, one(&n)) }, false)
+	if err != nil && sqlState(err) != codeUndefinedTable {
+		return 0, wrap("check schema", err)
+	}
+	return n, nil
 }
 
 // versions keeps the versions for goose. Its own table has an identity column,

@@ -3,10 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -14,13 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pressly/goose/v3"
-
 	"perigee/store"
 )
-
-//go:embed migrations/*.sql
-var migrations embed.FS
 
 // Memory is the Path of a database that lives and dies with its Store.
 const Memory = ":memory:"
@@ -214,123 +207,6 @@ func (s *Store) snapshot(ctx context.Context, operation string, run func(c *conn
 		err := run(c)
 		return errors.Join(err, c.control(commitSQL))
 	})
-}
-
-const (
-	normalSQL = `PRAGMA synchronous = NORMAL`
-	fullSQL   = `PRAGMA synchronous = FULL`
-)
-
-// Migrate brings the schema to the version of this release.
-func (s *Store) Migrate(ctx context.Context) (from, to int64, err error) {
-	err = s.writer.submit(ctx, &job{plain: true, done: make(chan struct{}), run: func(c *conn) error {
-		// A migration that a power cut undid is run again: it need not wait for
-		// the disk. The next commit flushes what these wrote, too.
-		if err := c.pragma(normalSQL); err != nil {
-			return err
-		}
-		err := c.raw.Raw(func(driverConn any) (err error) {
-			from, to, err = migrate(ctx, driverConn)
-			return err
-		})
-		return errors.Join(err, c.pragma(fullSQL))
-	}})
-	return from, to, wrap("migrate", err)
-}
-
-// migrate runs goose on the writing connection, so that it is alone in this
-// process. Two processes may run it at once: each migration may be repeated.
-func migrate(ctx context.Context, driverConn any) (from, to int64, err error) {
-	db, err := borrow(driverConn)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	files, err := fs.Sub(migrations, "migrations")
-	if err != nil {
-		return 0, 0, err
-	}
-	provider, err := goose.NewProvider(goose.DialectSQLite3, db, files, goose.WithDisableGlobalRegistry(true))
-	if err != nil {
-		return 0, 0, err
-	}
-	from, to, err = provider.GetVersions(ctx)
-	if err != nil {
-		return 0, 0, err
-	}
-	if from > to {
-		return from, to, newerSchema(from, to)
-	}
-	return from, to, up(ctx, db, provider)
-}
-
-const putVersionSQL = `
-INSERT INTO goose_db_version (version_id, is_applied)
-VALUES (?, TRUE)`
-
-// up applies the migrations that are missing. SQLite has no ADD COLUMN IF NOT
-// EXISTS: where a migration died before its version was written, or another
-// process was faster, the column is there, and only the version is still due.
-func up(ctx context.Context, db *sql.DB, provider *goose.Provider) error {
-	for {
-		_, err := provider.Up(ctx)
-		partial, ok := errors.AsType[*goose.PartialError](err)
-		if !ok || !isColumnThere(partial.Err) {
-			return err
-		}
-		if _, err := db.ExecContext(ctx, putVersionSQL, partial.Failed.Source.Version); err != nil {
-			return err
-		}
-	}
-}
-
-// releaseVersion is the number of the last migration.
-func releaseVersion() (int64, error) {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil {
-		return 0, err
-	}
-	return goose.NumericComponent(filepath.Base(files[len(files)-1]))
-}
-
-const versionSQL = `
-SELECT COALESCE(MAX(version_id), 0)
-FROM goose_db_version
-WHERE is_applied`
-
-const versionTableSQL = `
-SELECT COUNT(*)
-FROM sqlite_schema
-WHERE type = 'table' AND name = 'goose_db_version'`
-
-// CheckSchema fails with ErrSchema where the schema is not this release's.
-func (s *Store) CheckSchema(ctx context.Context) error {
-	var version int64
-	err := s.snapshot(ctx, "check schema", func(c *conn) error {
-		var tables int64
-		if _, err := c.one(versionTableSQL, []any{&tables}); err != nil || tables == 0 {
-			return err
-		}
-		_, err := c.one(versionSQL, []any{&version})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	release, err := releaseVersion()
-	switch {
-	case err != nil:
-		return err
-	case version > release:
-		return newerSchema(version, release)
-	case version < release:
-		return fmt.Errorf("%w: the database is at version %d, this release needs %d; run `perigee migrate`", store.ErrSchema, version, release)
-	}
-	return nil
-}
-
-func newerSchema(version, release int64) error {
-	return fmt.Errorf("%w: the database is at version %d, this release knows %d; use a newer release", store.ErrSchema, version, release)
 }
 
 const pingSQL = `SELECT 1`

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 
@@ -84,14 +85,49 @@ func RunSchema(t *testing.T, blank func(t *testing.T) Blank) {
 			equal(t, "head", newHead("e1"), *load(t, s, "e1").Head)
 			equal(t, "tasks", []store.Task{row}, tasksOf(t, s, "e1"))
 		}},
-		{"IsRefusedWhereItIsNewer", func(t *testing.T, b Blank) {
+		{"IsServedWhereItIsNewerAndWorksWithThisRelease", func(t *testing.T, b Blank) {
+			s := b.Open(t)
+			_, release, err := s.Migrate(t.Context())
+			must(t, err)
+			b.Exec(t, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, TRUE)`)
+			b.Exec(t, fmt.Sprintf(`UPDATE oldest_release SET version = %d`, release))
+			must(t, s.CheckSchema(t.Context()))
+			from, to, err := s.Migrate(t.Context())
+			must(t, err)
+			equal(t, "versions, left as they are", [2]int64{99999, 99999}, [2]int64{from, to})
+			must(t, s.CheckSchema(t.Context()))
+			create(t, s, "e1")
+			// The newer release may change its mind, and is then obeyed.
+			b.Exec(t, fmt.Sprintf(`UPDATE oldest_release SET version = %d`, release+1))
+			wantError(t, s.CheckSchema(t.Context()), store.ErrSchema)
+		}},
+		{"IsRefusedWhereItIsNewerAndNotForThisRelease", func(t *testing.T, b Blank) {
 			s := b.Open(t)
 			_, _, err := s.Migrate(t.Context())
 			must(t, err)
 			b.Exec(t, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, TRUE)`)
-			wantError(t, s.CheckSchema(t.Context()), store.ErrSchema)
+			for _, stage := range []string{`UPDATE oldest_release SET version = 99999`, `DELETE FROM oldest_release`} {
+				b.Exec(t, stage)
+				wantError(t, s.CheckSchema(t.Context()), store.ErrSchema)
+				_, _, err = s.Migrate(t.Context())
+				wantError(t, err, store.ErrSchema)
+			}
+		}},
+		{"SaysWhichReleaseIsTheOldest", func(t *testing.T, b Blank) {
+			s := b.Open(t)
+			_, release, err := s.Migrate(t.Context())
+			must(t, err)
+			if store.OldestRelease < store.OldestReleaseTable || store.OldestRelease > release {
+				t.Fatalf("OldestRelease is %d; expected %d to %d, of releases that look for it", store.OldestRelease, store.OldestReleaseTable, release)
+			}
+			// A release of the past that has it lower, as one that ran before.
+			b.Exec(t, `UPDATE oldest_release SET version = 1`)
 			_, _, err = s.Migrate(t.Context())
-			wantError(t, err, store.ErrSchema)
+			must(t, err)
+			b.Exec(t, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, TRUE)`)
+			must(t, s.CheckSchema(t.Context()))
+			b.Exec(t, fmt.Sprintf(`DELETE FROM oldest_release WHERE version = %d`, store.OldestRelease))
+			wantError(t, s.CheckSchema(t.Context()), store.ErrSchema)
 		}},
 	}
 	for _, r := range rules {
