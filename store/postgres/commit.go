@@ -15,27 +15,27 @@ import (
 
 // Commit writes a decision, all or nothing.
 func (s *Store) Commit(ctx context.Context, c store.Commit) error {
-	err := s.write(ctx, "commit", func(sc *script) {
-		if err := apply(sc, &c); err != nil {
-			sc.err = err
-		}
-	})
-	return lostOnConflict(err)
+	return s.groups.write(ctx, &c)
 }
 
-// apply adds the statements that a decision needs: the guards first, so that a
-// lost race does as little as it can, and the head before its tasks, which is
-// the order of locks.
-func apply(sc *script, c *store.Commit) error {
-	if err := writeHead(sc, c); err != nil {
-		return err
+// apply adds the statements that decisions need: the guards first, so that a
+// lost race does as little as it can, and heads before tasks, which is the order
+// of locks.
+func apply(sc *script, commits ...*store.Commit) error {
+	c := changesOf(commits)
+	if len(c.created) > 0 {
+		if err := createHeads(sc, c.created, func(*pgconn.PgError) error { return &store.LostError{Exists: true} }); err != nil {
+			return err
+		}
 	}
+	moveHeads(sc, c.moved)
 	leaveQueue(sc, c)
-	insertTasks(sc, c.Inserted)
-	events := rowsOf(c.Head.ID, c.Events)
-	events.insert(sc)
-	putSnapshot(sc, c.Head.ID, c.Snapshot)
-	if err := createChildren(sc, c.Children); err != nil {
+	insertTasks(sc, c.inserted)
+	c.events.insert(sc)
+	for _, s := range c.snapshots {
+		putSnapshot(sc, s.execution, s.Snapshot)
+	}
+	if err := createChildren(sc, c.children); err != nil {
 		return err
 	}
 	writeMessages(sc, c)
@@ -54,16 +54,40 @@ WITH moved AS (
 SELECT 1 / count(*)
 FROM moved`
 
-// writeHead creates the head or moves it on, if it is still where it was seen.
-func writeHead(sc *script, c *store.Commit) error {
-	h := &c.Head
-	if c.Seen.Incarnation == 0 {
-		return createHeads(sc, []store.Head{*h}, func(*pgconn.PgError) error { return &store.LostError{Exists: true} })
+const moveSeveralHeadsSQL = `
+WITH moved AS (
+    UPDATE executions e
+    SET status = h.status, last_seq = h.last_seq, last_at = h.last_at, due_at = NULLIF(h.due_at, 0), finished_at = NULLIF(h.finished_at, 0),
+        error_count = h.error_count
+    FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::integer[], $7::text[], $8::bigint[], $9::bigint[])
+        AS h (status, last_seq, last_at, due_at, finished_at, error_count, id, incarnation, seen)
+    WHERE e.id = h.id AND e.incarnation = h.incarnation AND e.last_seq = h.seen
+    RETURNING 1
+)
+SELECT 1 / CASE WHEN count(*) = cardinality($1::text[]) THEN 1 ELSE 0 END
+FROM moved`
+
+// moveHeads moves heads on, if they are still where they were seen.
+func moveHeads(sc *script, heads []movedHead) {
+	if len(heads) == 0 {
+		return
 	}
-	sc.add(moveHeadSQL, nil, h.Status, h.LastSeq, h.LastAtMS, h.DueAtMS, h.FinishedAtMS, h.ErrorCount,
-		h.ID, c.Seen.Incarnation, c.Seen.Seq).
-		conflict = func(*pgconn.PgError) error { return &store.LostError{} }
-	return nil
+	sql := moveSeveralHeadsSQL
+	if len(heads) == 1 {
+		sql = moveHeadSQL
+	}
+	number := func(member func(*movedHead) int64) any { return column(heads, member) }
+	sc.add(sql, nil,
+		column(heads, func(h *movedHead) string { return h.Status }),
+		number(func(h *movedHead) int64 { return int64(h.LastSeq) }),
+		number(func(h *movedHead) int64 { return h.LastAtMS }),
+		number(func(h *movedHead) int64 { return h.DueAtMS }),
+		number(func(h *movedHead) int64 { return h.FinishedAtMS }),
+		column(heads, func(h *movedHead) int32 { return int32(h.ErrorCount) }),
+		column(heads, func(h *movedHead) string { return h.ID }),
+		number(func(h *movedHead) int64 { return h.seen.Incarnation }),
+		number(func(h *movedHead) int64 { return int64(h.seen.Seq) }),
+	).conflict = func(*pgconn.PgError) error { return &store.LostError{} }
 }
 
 var createHeadsSQL = forRows(`
@@ -156,19 +180,15 @@ DELETE FROM tasks
 WHERE key > $1 || '/' AND key < $1 || '0'`
 
 // leaveQueue removes and marks the rows that are still as they were seen.
-func leaveQueue(sc *script, c *store.Commit) {
-	if n := len(c.Removed); n > 0 {
-		guarded(sc, removeTasksSQL, c.Removed)
+func leaveQueue(sc *script, c *changes) {
+	if len(c.removed) > 0 {
+		guarded(sc, removeTasksSQL, c.removed)
 	}
-	if n := len(c.Marked); n > 0 {
-		marks := make([]store.TaskRemoval, n)
-		for i, m := range c.Marked {
-			marks[i] = store.TaskRemoval(m)
-		}
-		guarded(sc, markTasksSQL, marks)
+	if len(c.marked) > 0 {
+		guarded(sc, markTasksSQL, c.marked)
 	}
-	if c.ReplaceTasks {
-		sc.add(removeAllTasksSQL, nil, c.Head.ID)
+	for _, id := range c.replaced {
+		sc.add(removeAllTasksSQL, nil, id)
 	}
 }
 
@@ -275,12 +295,6 @@ type eventRows struct {
 	seqs, ats        []int64
 }
 
-func rowsOf(id string, events []store.Event) *eventRows {
-	r := &eventRows{}
-	r.append(id, events)
-	return r
-}
-
 func (r *eventRows) append(id string, events []store.Event) {
 	for i := range events {
 		e := &events[i]
@@ -307,9 +321,7 @@ ON CONFLICT (execution_id) DO UPDATE
 SET seq = excluded.seq, format = excluded.format, data = excluded.data`
 
 func putSnapshot(sc *script, id string, s *store.Snapshot) {
-	if s != nil {
-		sc.add(putSnapshotSQL, nil, id, s.Seq, s.Format, s.Data)
-	}
+	sc.add(putSnapshotSQL, nil, id, s.Seq, s.Format, s.Data)
 }
 
 // createChildren inserts the heads of all children, then their first events.
@@ -344,20 +356,20 @@ const deleteMessagesSQL = `
 DELETE FROM outbox
 WHERE id = ANY ($1::text[])`
 
-func writeMessages(sc *script, c *store.Commit) {
-	if len(c.Outbox) > 0 {
-		text := func(member func(*store.Message) string) any { return column(c.Outbox, member) }
-		sc.add(putMessagesSQL.of(len(c.Outbox)), nil,
+func writeMessages(sc *script, c *changes) {
+	if len(c.outbox) > 0 {
+		text := func(member func(*store.Message) string) any { return column(c.outbox, member) }
+		sc.add(putMessagesSQL.of(len(c.outbox)), nil,
 			text(func(m *store.Message) string { return m.ID }),
 			text(func(m *store.Message) string { return m.Source }),
 			text(func(m *store.Message) string { return m.Kind }),
 			text(func(m *store.Message) string { return m.Target }),
 			text(func(m *store.Message) string { return m.Unit }),
 			text(func(m *store.Message) string { return m.Payload }),
-			column(c.Outbox, func(m *store.Message) int64 { return m.CreatedAtMS }))
+			column(c.outbox, func(m *store.Message) int64 { return m.CreatedAtMS }))
 	}
-	if len(c.Delivered) > 0 {
-		sc.add(deleteMessagesSQL, nil, c.Delivered)
+	if len(c.delivered) > 0 {
+		sc.add(deleteMessagesSQL, nil, c.delivered)
 	}
 }
 

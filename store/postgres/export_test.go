@@ -1,6 +1,9 @@
 package postgres
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 const conflictSQL = `DO $$ BEGIN RAISE EXCEPTION 'a conflict of the test' USING ERRCODE = '40001'; END $$`
 
@@ -26,4 +29,14 @@ func (s *Store) Watch(see func(sql string, args []any)) {
 			see(query.SQL, query.Arguments)
 		}
 	}
+}
+
+// GroupAlone sets how long a group of commits is written before the next is, too.
+func (s *Store) GroupAlone(d time.Duration) { s.groups.alone = d }
+
+// Waiting is how many commits wait for their group.
+func (s *Store) Waiting() int {
+	s.groups.mu.Lock()
+	defer s.groups.mu.Unlock()
+	return len(s.groups.waiting)
 }
