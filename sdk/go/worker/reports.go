@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"time"
 
 	"perigee/sdk/go/client"
 )
@@ -13,17 +14,26 @@ import (
 // server's limit for one call.
 const maxBatchBytes = 1 << 20
 
+const (
+	// promptReports is how many calls report at once as long as they are quick. A
+	// call that takes longer than slowReport, to a server that is far away or has
+	// much to do, holds nobody up: another may then start beside it.
+	promptReports = 2
+	slowReport    = 10 * time.Millisecond
+)
+
 // reports sends results until they are acknowledged. Results of one execution
-// take turns, and up to max calls run at once; what comes meanwhile waits and
-// travels together in the next call. A wide fan-out so costs the server a commit
-// for each call and not for each result, which would also compete for the same
-// execution; results of different executions do not wait for each other.
+// take turns, and few calls run at once; what comes meanwhile waits and travels
+// together in the next call. Work that comes in quick succession so costs the
+// server a call and a commit for many results and not for each, and a wide
+// fan-out does not compete with itself for its execution.
 type reports struct {
 	run *run
-	max int
+	max int // calls at once
 
 	mu       sync.Mutex
 	underWay int
+	slow     int             // of underWay
 	busy     map[string]bool // executions that a call under way reports to
 	waiting  []*report
 }
@@ -40,42 +50,28 @@ type report struct {
 // asked for and is ready. It returns when the result is acknowledged or refused
 // for good, or when ctx ends.
 func (q *reports) report(ctx context.Context, execution string, result client.Result, session string) *client.Task {
-	p := &report{execution: execution, result: result, session: session}
+	p := &report{execution: execution, result: result, session: session, done: make(chan *client.Task, 1)}
 	q.mu.Lock()
-	if q.underWay == q.max || q.busy[execution] {
-		p.done = make(chan *client.Task, 1)
-		q.waiting = append(q.waiting, p)
-		q.mu.Unlock()
-		return <-p.done
-	}
-	q.underWay++
-	q.busy[execution] = true
+	q.waiting = append(q.waiting, p)
 	q.mu.Unlock()
-	next := q.alone(ctx, p)
-	q.pass(ctx, p)
-	return next
+	q.start(ctx)
+	return <-p.done
 }
 
-// pass gives the call that has just ended to those who wait, if any.
-func (q *reports) pass(ctx context.Context, ended *report) {
-	batch := q.take([]*report{ended})
-	if len(batch) == 0 {
-		return
+// start makes the next call, if there is something to report and room for it.
+func (q *reports) start(ctx context.Context) {
+	if batch := q.take(); len(batch) > 0 {
+		go q.call(ctx, batch)
 	}
-	go func() {
-		for ; len(batch) > 0; batch = q.take(batch) {
-			q.send(ctx, batch)
-		}
-	}()
 }
 
-// take ends a call: it removes the next batch from the queue, of executions to
-// which no other call reports, or gives the call's place back.
-func (q *reports) take(ended []*report) (batch []*report) {
+// take removes the next batch from the queue, of executions to which no other
+// call reports; nothing where it is not time for a call.
+func (q *reports) take() (batch []*report) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, p := range ended {
-		delete(q.busy, p.execution)
+	if q.underWay == q.max || q.underWay-q.slow == promptReports {
+		return nil
 	}
 	size := 0
 	left := q.waiting[:0]
@@ -92,10 +88,36 @@ func (q *reports) take(ended []*report) (batch []*report) {
 	for _, p := range batch {
 		q.busy[p.execution] = true
 	}
-	if len(batch) == 0 {
-		q.underWay--
+	if len(batch) > 0 {
+		q.underWay++
 	}
 	return batch
+}
+
+// call reports a batch; then, or when that takes long, the next call starts.
+func (q *reports) call(ctx context.Context, batch []*report) {
+	var ended, slow bool
+	timer := time.AfterFunc(slowReport, func() {
+		q.mu.Lock()
+		if slow = !ended; slow {
+			q.slow++
+		}
+		q.mu.Unlock()
+		q.start(ctx)
+	})
+	q.send(ctx, batch)
+	timer.Stop()
+	q.mu.Lock()
+	ended = true
+	q.underWay--
+	if slow {
+		q.slow--
+	}
+	for _, p := range batch {
+		delete(q.busy, p.execution)
+	}
+	q.mu.Unlock()
+	q.start(ctx)
 }
 
 // send reports a batch in one call and hands the tasks that come back to the

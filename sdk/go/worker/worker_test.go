@@ -429,6 +429,40 @@ func TestWorker_ResultsOfOneExecutionTakeTurns(t *testing.T) {
 	})
 }
 
+// Ten results of ten executions: two calls at once while they are quick, and
+// more of them once those take long.
+func TestWorker_ReportsThatAreSlowHoldNobodyUp(t *testing.T) {
+	for _, c := range []struct {
+		reportTime, all time.Duration
+		batches         int
+	}{
+		{reportTime: 8 * time.Millisecond, all: 16 * time.Millisecond, batches: 1},
+		{reportTime: time.Second, all: slowReport + time.Second, batches: 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.reportTime = c.reportTime
+			for i := range 10 {
+				one := task(fmt.Sprint(i))
+				one.ExecutionID = fmt.Sprint("x", i)
+				f.add(one)
+			}
+			began := time.Now()
+			stop := start(t, f, Options{Concurrency: 10}, echo)
+			results(t, f, 10)
+			if took := time.Since(began); took != c.all {
+				t.Errorf("calls of %v: all results after %v, want %v", c.reportTime, took, c.all)
+			}
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			if f.batches != c.batches {
+				t.Errorf("calls of %v: %d batches, want %d beside the two results that went first", c.reportTime, f.batches, c.batches)
+			}
+		})
+	}
+}
+
 func TestRun_RefusesMistakesOfSetUp(t *testing.T) {
 	w, err := newWorker(newFake(), newFake(), Options{})
 	if err != nil {
