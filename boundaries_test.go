@@ -84,6 +84,7 @@ var testOnly = map[string]string{
 	"github.com/google/go-cmp":                "compares in tests",
 	"github.com/rogpeppe/go-internal":         "runs command lines in tests",
 	"pgregory.net/rapid":                      "makes up test cases",
+	"go.opentelemetry.io":                     "reads in tests what is sent to collectors, and would weigh 8 MB",
 	"testing":                                 "registers flags of its own and weighs a megabyte",
 	module + "/engine/simulation":             "is a test",
 	module + "/store/storetest":               "is a test",
