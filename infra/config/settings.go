@@ -67,6 +67,9 @@ type Settings struct {
 	TickMode  string
 	LogLevel  slog.Level
 	LogFormat string // LogText or LogJSON
+	// OTLPEndpoint is the base URL of a collector of OpenTelemetry, "" for none.
+	OTLPEndpoint string
+	OTLPHeaders  Headers
 
 	// What follows is for functions alone; see LoadFunction.
 

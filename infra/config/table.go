@@ -75,6 +75,8 @@ var table = []Setting{
 	{"log-level", "info", "debug, info, warn or error", logLevel},
 	{"log-format", LogText, "text or json",
 		choice(func(s *Settings) *string { return &s.LogFormat }, LogText, LogJSON)},
+	{"otlp-endpoint", "", "where traces go: base URL of a collector of OpenTelemetry (OTLP over HTTP), such as http://127.0.0.1:4318; without it none are made", otlpEndpoint},
+	{"otlp-headers", "", "headers for the collector, such as its key: NAME=VALUE,NAME=VALUE with values escaped by %; they are in no log", otlpHeaders},
 }
 
 // functionTable is what functions on AWS have beside it.

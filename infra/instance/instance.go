@@ -19,6 +19,7 @@ import (
 	"perigee/infra/logs"
 	"perigee/infra/metrics"
 	"perigee/infra/outbound"
+	"perigee/infra/traces"
 	"perigee/infra/wake"
 	"perigee/infra/watch"
 	"perigee/store"
@@ -84,6 +85,13 @@ func (i *Instance) build(ctx context.Context, environment config.Source) error {
 	st := watch.Store(opened, watchers...)
 	options := i.Settings.Engine
 	options.HoldPolls, options.Logger = false, i.Log
+	if i.Settings.OTLPEndpoint != "" {
+		// Spans leave at once, and nothing waits for them: what a frozen process
+		// has left goes with its next call.
+		options.Ended = traces.New(traces.Options{
+			Endpoint: i.Settings.OTLPEndpoint, Headers: i.Settings.OTLPHeaders, Namespace: i.Settings.Stack, Logger: i.Log,
+		}).Ended
+	}
 	if _, err := calls.Enable(&options, i.Settings, outbound.Environment(environment), i.cloud); err != nil {
 		return errors.Join(err, st.Close())
 	}

@@ -17,6 +17,7 @@ import (
 	"perigee/infra/calls"
 	"perigee/infra/config"
 	"perigee/infra/outbound"
+	"perigee/infra/traces"
 	"perigee/local/database"
 	"perigee/store"
 )
@@ -69,6 +70,7 @@ func Run(ctx context.Context, o Options) (err error) {
 
 	options := o.Settings.Engine
 	options.HoldPolls, options.Logger = true, o.Logger
+	defer sendTraces(&options, o)()
 	client, err := calls.Enable(&options, o.Settings, secrets(o), nil)
 	if err != nil {
 		return err
@@ -95,6 +97,30 @@ func Run(ctx context.Context, o Options) (err error) {
 	return serve(ctx, o, eng, handler, listener, Running{
 		URL: "http://" + listener.Addr().String(), Database: database.Describe(o.Settings.Database), Open: open, Migrated: migrated,
 	})
+}
+
+// Spans wait for others to go with them for spansLinger. The last ones have
+// lastSpans to get away.
+const (
+	spansLinger = time.Second
+	lastSpans   = 2 * time.Second
+)
+
+// sendTraces has the engine's traces sent where the settings say so. end sends
+// what is left.
+func sendTraces(options *engine.Options, o Options) (end func()) {
+	if o.Settings.OTLPEndpoint == "" {
+		return func() {}
+	}
+	exporter := traces.New(traces.Options{
+		Endpoint: o.Settings.OTLPEndpoint, Headers: o.Settings.OTLPHeaders, Linger: spansLinger, Logger: o.Logger,
+	})
+	options.Ended = exporter.Ended
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), lastSpans)
+		defer cancel()
+		exporter.Close(ctx)
+	}
 }
 
 // secrets are those of the environment, if there is one.
