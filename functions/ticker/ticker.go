@@ -42,7 +42,8 @@ const (
 	batch = 100
 	// spare is what a call leaves of its time limit.
 	spare = 2 * time.Second
-	// shift is how long a precise call lasts where it has no time limit.
+	// shift is how long a precise call makes passes: the next minute's goes on. If
+	// it has more time, that is for the tasks that are still running.
 	shift = time.Minute
 	// Between two passes of a precise call: at least a little, so that due work
 	// that will not go away does not make a storm, and at most so long that what
@@ -51,18 +52,22 @@ const (
 	longestNap  = time.Second
 )
 
-// Run looks after what is due. In mode precise it goes on until shortly before
-// the deadline of ctx, sleeping from one due moment to the next; in the others
-// it makes one pass, and on-demand asks to be called again.
+// Run looks after what is due. In mode precise it goes on for a minute, or until
+// shortly before the deadline of ctx, sleeping from one due moment to the next;
+// in the others it makes one pass, and on-demand asks to be called again. Tasks
+// that it runs may take until shortly before the deadline.
 func (t Ticker) Run(ctx context.Context) (Done, error) {
 	end := time.Now().Add(shift)
+	last := end
 	if deadline, ok := ctx.Deadline(); ok {
-		end = deadline.Add(-spare)
+		last = deadline.Add(-spare)
 	}
-	work, cancel := context.WithDeadline(ctx, end)
+	work, cancel := context.WithDeadline(ctx, last)
 	defer cancel()
 	if t.Mode == config.TickPrecise {
-		return t.precise(work), nil
+		passes, cancel := context.WithDeadline(work, end)
+		defer cancel()
+		return t.precise(passes, work), nil
 	}
 	d, err := t.once(work)
 	if err == nil && t.Mode == config.TickOnDemand && d.NextMS != 0 {
@@ -72,8 +77,8 @@ func (t Ticker) Run(ctx context.Context) (Done, error) {
 }
 
 // precise goes on until ctx ends. Tasks run beside it; those that have not
-// ended by then are given back.
-func (t Ticker) precise(ctx context.Context) (d Done) {
+// ended when work does are given back.
+func (t Ticker) precise(ctx, work context.Context) (d Done) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	slots := make(chan struct{}, tasksAtOnce)
@@ -81,7 +86,7 @@ func (t Ticker) precise(ctx context.Context) (d Done) {
 		if err := t.pass(ctx, &d); err != nil && ctx.Err() == nil {
 			t.Log.ErrorContext(ctx, "the tick failed; the next pass tries again", "error", err)
 		}
-		n, err := t.run(ctx, slots, &running)
+		n, err := t.run(ctx, work, slots, &running)
 		if err != nil && ctx.Err() == nil {
 			t.Log.ErrorContext(ctx, "tasks could not be claimed; the next pass tries again", "error", err)
 		}
@@ -103,7 +108,7 @@ func (t Ticker) once(ctx context.Context) (d Done, err error) {
 			return d, err
 		}
 		var running sync.WaitGroup
-		n, err := t.run(ctx, make(chan struct{}, tasksAtOnce), &running)
+		n, err := t.run(ctx, ctx, make(chan struct{}, tasksAtOnce), &running)
 		running.Wait()
 		d.Ran += n
 		if n == 0 || err != nil || ctx.Err() != nil {
@@ -115,8 +120,9 @@ func (t Ticker) once(ctx context.Context) (d Done, err error) {
 // tasksAtOnce bounds the tasks that one call runs at once.
 const tasksAtOnce = 16
 
-// run claims as many tasks as there are free slots and starts them.
-func (t Ticker) run(ctx context.Context, slots chan struct{}, running *sync.WaitGroup) (n int, err error) {
+// run claims as many tasks as there are free slots and starts them; they have
+// the time of work.
+func (t Ticker) run(ctx, work context.Context, slots chan struct{}, running *sync.WaitGroup) (n int, err error) {
 	free := cap(slots) - len(slots)
 	if free == 0 || ctx.Err() != nil {
 		return 0, nil
@@ -126,7 +132,7 @@ func (t Ticker) run(ctx context.Context, slots chan struct{}, running *sync.Wait
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			t.Engine.RunBuiltin(ctx, task)
+			t.Engine.RunBuiltin(work, task)
 		})
 	}
 	return len(tasks), err

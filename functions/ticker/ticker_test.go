@@ -179,6 +179,30 @@ func TestRun_SeesToTasksThatWaitForNoWorker(t *testing.T) {
 	}
 }
 
+// The next minute's call makes the passes then.
+func TestRun_PreciseLeavesATaskMoreTimeThanItsPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		s := &script{
+			tick:  func(int, time.Time) (engine.TickReport, error) { return engine.TickReport{}, nil },
+			tasks: make([]engine.Assignment, 1),
+			work: func(ctx context.Context) {
+				select {
+				case <-time.After(4 * time.Minute):
+				case <-ctx.Done():
+					t.Error("the task was cut off")
+				}
+			},
+		}
+		if _, err := run(t, config.TickPrecise, 310*time.Second, s, nil); err != nil || time.Since(start) != 4*time.Minute {
+			t.Errorf("it took %v, %v", time.Since(start), err)
+		}
+		if last := s.at[len(s.at)-1]; last >= time.Minute {
+			t.Errorf("it made a pass after %v", last)
+		}
+	})
+}
+
 func TestRun_ATaskThatTakesTooLongEndsWithTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

@@ -51,7 +51,7 @@ func (s *Settings) checkFunction() (faults []error) {
 	if (s.DatabaseAuth == AuthSecret) != (s.DatabaseSecret != "") {
 		fault("PERIGEE_DATABASE_AUTH is %s and PERIGEE_DATABASE_SECRET is %q: the one needs the other", s.DatabaseAuth, s.DatabaseSecret)
 	}
-	if s.Region == "" && (s.DatabaseAuth != AuthPassword || s.TickMode == TickOnDemand) {
+	if s.Region == "" && (s.DatabaseAuth != AuthPassword || s.TickMode == TickOnDemand || s.CallSecrets != "") {
 		fault("AWS_REGION: expected a region such as us-east-1, got nothing; Lambda sets it")
 	}
 	if s.DatabaseAppUser != "" && !plainName(s.DatabaseAppUser) {

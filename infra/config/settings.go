@@ -92,6 +92,9 @@ type Settings struct {
 	AuthClaim string
 	// AuthRoles gives roles to the values of that claim, or to principals by ARN.
 	AuthRoles map[string]string
+	// CallSecrets is a secret of Secrets Manager with those of http.request and
+	// pushes, "" for variables.
+	CallSecrets string
 	// WakeGroup, WakeRole and WakeTarget are for TickOnDemand.
 	WakeGroup, WakeRole, WakeTarget string
 	// Region is AWS_REGION, which Lambda sets.

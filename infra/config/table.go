@@ -100,6 +100,8 @@ var functionTable = []Setting{
 	{"auth-claim", "perigee_role", "with jwt, the claim that holds the role",
 		text(func(s *Settings) *string { return &s.AuthClaim })},
 	{"auth-roles", "", "with jwt and iam, which claim value or principal ARN has which role: VALUE=ROLE,VALUE=ROLE", authRoles},
+	{"call-secrets", "", "ARN or name of the secret with the secrets of http.request and pushes, as JSON {\"NAME\": \"…\"}; without it they are variables PERIGEE_SECRET_NAME",
+		optional(func(s *Settings) *string { return &s.CallSecrets })},
 	{"wake-group", "", "group of the schedule that is set to the next wake-up, in tick mode on-demand",
 		optional(func(s *Settings) *string { return &s.WakeGroup })},
 	{"wake-role", "", "ARN of the role by which EventBridge Scheduler calls the tick function, in tick mode on-demand",

@@ -92,7 +92,7 @@ func (i *Instance) build(ctx context.Context, environment config.Source) error {
 			Endpoint: i.Settings.OTLPEndpoint, Headers: i.Settings.OTLPHeaders, Namespace: i.Settings.Stack, Logger: i.Log,
 		}).Ended
 	}
-	if _, err := calls.Enable(&options, i.Settings, outbound.Environment(environment), i.cloud); err != nil {
+	if _, err := calls.Enable(&options, i.Settings, i.secrets(environment), i.cloud); err != nil {
 		return errors.Join(err, st.Close())
 	}
 	if i.wake != nil {
@@ -104,6 +104,14 @@ func (i *Instance) build(ctx context.Context, environment config.Source) error {
 	}
 	i.Store, i.Engine = st, eng
 	return nil
+}
+
+// secrets are those of http.request and pushes.
+func (i *Instance) secrets(environment config.Source) outbound.Secrets {
+	if i.Settings.CallSecrets == "" {
+		return outbound.Environment(environment)
+	}
+	return outbound.Document(func(ctx context.Context) (string, error) { return i.cloud.Secret(ctx, i.Settings.CallSecrets) }, nil)
 }
 
 // ours tells the tasks that the tick function sees to itself.

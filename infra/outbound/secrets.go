@@ -2,12 +2,15 @@ package outbound
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"perigee/engine/exactjson"
 )
@@ -32,6 +35,67 @@ func Environment(lookup func(variable string) (string, bool)) Secrets {
 		}
 		return "", fmt.Errorf("secret %s: %w (set %s where the server runs)", name, ErrNoSecret, secretVariable+name)
 	}
+}
+
+// How long a document of secrets is trusted, and how soon it may be asked for
+// again where it does not have a name: somebody may just have put it there.
+const (
+	documentFresh = 5 * time.Minute
+	documentAgain = 10 * time.Second
+)
+
+// document is a text of secrets that is kept for a while.
+type document struct {
+	read func(context.Context) (string, error)
+	now  func() time.Time
+
+	mu      sync.Mutex
+	secrets map[string]string // nil: it was never read
+	at      time.Time         // when it was asked for
+}
+
+// Document gives the secrets of one text, which read fetches: a JSON object
+// {"NAME": "value"}. It is read when a secret is first needed, and again after a
+// while, so that a value that changed is noticed; what is known stays where it
+// cannot be read then. An empty value counts as none. nil for now: time.Now.
+func Document(read func(context.Context) (string, error), now func() time.Time) Secrets {
+	if now == nil {
+		now = time.Now
+	}
+	d := &document{read: read, now: now}
+	return d.secret
+}
+
+func (d *document) secret(ctx context.Context, name string) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	// The wall clock: the other one may stand still while a sandbox is frozen.
+	now := d.now().Round(0)
+	age := now.Sub(d.at)
+	if d.secrets == nil || age >= documentFresh || d.secrets[name] == "" && age >= documentAgain {
+		if err := d.fetch(ctx); err != nil && d.secrets == nil {
+			return "", fmt.Errorf("secret %s: %w", name, err)
+		}
+		d.at = now
+	}
+	if value := d.secrets[name]; value != "" {
+		return value, nil
+	}
+	return "", fmt.Errorf("secret %s: %w (the secret of Secrets Manager that this server reads has no member of that name)", name, ErrNoSecret)
+}
+
+// fetch reads the text. The error holds nothing of it.
+func (d *document) fetch(ctx context.Context) error {
+	text, err := d.read(ctx)
+	if err != nil {
+		return err
+	}
+	var secrets map[string]string
+	if json.Unmarshal([]byte(text), &secrets) != nil || secrets == nil {
+		return errors.New(`expected JSON whose members are texts, such as {"MAILER": "…"}`)
+	}
+	d.secrets = secrets
+	return nil
 }
 
 // Secret looks up a secret of the client's.
