@@ -54,6 +54,7 @@ func (w *World) check(final bool) {
 		}
 		if final {
 			w.compareServed(m)
+			w.compareRoots(m)
 		}
 	}
 	if !final || w.err != nil {
@@ -65,6 +66,7 @@ func (w *World) check(final bool) {
 		}
 	}
 	w.compareProjections()
+	w.compareTold()
 }
 
 func (w *World) read(m *model) {

@@ -23,6 +23,7 @@ func MustReach() []string {
 		"end: failed, compensation none", "end: failed, compensation completed", "end: failed, compensation failed",
 		"end: cancelled, compensation completed", "end: timed out, compensation completed",
 		"fault: unavailable", "fault: outcome unknown", "fault: crash", "fault: poll answer lost", "fault: next answer lost",
+		"told: succeeded", "told: failed", "told: cancelled", "told: superseded", "told: COMPLETED", "told: TIMED_OUT",
 		"race: lost", "race: another call in between", "heartbeat: cancel",
 		"ack: accepted", "ack: stale attempt", "ack: duplicate result; step already resolved",
 		"ack: output violates the task contract", "ack: unknown token (execution finished or token invalid)",

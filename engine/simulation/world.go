@@ -45,6 +45,7 @@ type World struct {
 	defs     map[string]*definition.Definition
 	promised []promise
 	counts   map[string]int
+	told     map[string]engine.Ended // what an engine said has ended, by its name
 	trace    strings.Builder
 	seq      int
 	err      error // the first broken invariant
@@ -78,6 +79,7 @@ func NewWorld(st store.Store, seed uint64, p Program, opts Options) (*World, err
 		models: map[string]*model{},
 		defs:   map[string]*definition.Definition{},
 		counts: map[string]int{},
+		told:   map[string]engine.Ended{},
 	}
 	for range opts.Processes {
 		w.processes = append(w.processes, &process{engine: w.newEngine()})
@@ -104,6 +106,7 @@ func (w *World) newEngine() *engine.Engine {
 		NewID:             w.newID,
 		Random:            randomBytes{w.rand},
 		HTTPRequest:       w.httpRequest,
+		Ended:             w.ended,
 	})
 	if err != nil {
 		panic(err) // the options are constants
