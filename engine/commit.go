@@ -167,6 +167,7 @@ func (p *attempt) projectTasks(c *store.Commit) {
 			c.Removed = append(c.Removed, store.TaskRemoval{Key: taskKey(p.id, unit), Guard: before.guard})
 		}
 		if byNext {
+			now.Input = "" // its history has it, for who asks again
 			c.Inserted = append(c.Inserted, now)
 		} else if row, ok := p.machine.Row(unit); ok && u.Status == history.UnitScheduled {
 			ready := p.engine.readyTask(p.machine, unit, row, seq)

@@ -42,7 +42,7 @@ func (e *Engine) poll(ctx context.Context, session store.Session, r PollRequest)
 	for {
 		// Each turn has secrets of its own: those of the one before may be in a
 		// commit of which nobody knows whether it came about.
-		to := &recipient{session: session, queues: queues, claimKey: r.PollID, secrets: e.newSecrets(r.MaxTasks)}
+		to := &recipient{session: session, queues: queues, claimKey: claimKey(r.PollID), secrets: e.newSecrets(r.MaxTasks)}
 		w := e.hub.waitQueues(queues, session.Hash)
 		next := e.lulls.nextLook(session.Hash, came)
 		now := time.Now()
@@ -159,6 +159,11 @@ func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []A
 	if len(c.Tasks) == 0 && !c.Passed {
 		e.lulls.inVain(r.Session, began)
 	}
+	if c.Repeated {
+		if err := e.recallInputs(ctx, c.Tasks); err != nil {
+			return nil, nil, err
+		}
+	}
 	for i, seq := range c.Seqs {
 		e.states.dispatched(seq, c.Tasks[i])
 		e.hub.changed(c.Tasks[i].ExecutionID, nil)
@@ -169,6 +174,25 @@ func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []A
 		e.hub.dueAt(t.DueAtMS)
 	}
 	return assignments, c.DueIDs, nil
+}
+
+// recallInputs fills in the inputs of tasks that are handed out again. The row of
+// one that was dispatched as it was made has none: its history does.
+func (e *Engine) recallInputs(ctx context.Context, tasks []store.Task) error {
+	for i := range tasks {
+		t := &tasks[i]
+		if t.Input != "" {
+			continue
+		}
+		m, err := e.load(ctx, t.ExecutionID)
+		if err != nil {
+			return err
+		}
+		if u := m.State().Unit(t.Unit); u != nil {
+			t.Input = string(u.Input)
+		}
+	}
+	return nil
 }
 
 // dueWithPoll is how many due executions a poll sees to.

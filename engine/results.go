@@ -89,13 +89,14 @@ func (e *Engine) wish(ctx context.Context, r ResultsRequest) (*nextWish, error) 
 		session: session,
 		queues:  queuesOf(session),
 		// The same results again, after a lost reply, get the same tasks again.
-		claimKey: hashSecret(r.Results[0].Token)[:claimKeyLength],
+		claimKey: claimKey(r.Results[0].Token),
 		secrets:  e.newSecrets(r.NextMax),
 	}}, nil
 }
 
-// claimKeyLength keeps 128 bits of a hash: enough to tell calls apart.
-const claimKeyLength = 32
+// claimKey tells the calls of one session apart that may hold tasks at a time:
+// 64 bits of a hash are enough for that, and rows and their index stay small.
+func claimKey(id string) string { return hashSecret(id)[:16] }
 
 // reportAll applies the results of several executions side by side, so that
 // their commits can share a trip to the disk. Each gets its part of the wish.

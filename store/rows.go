@@ -86,7 +86,7 @@ type Task struct {
 	Workflow        string
 	WorkflowVersion string
 	RootID          string // of the head
-	Input           string // JSON text
+	Input           string // JSON text; "" where the row was dispatched as it was inserted: its history has it
 	Attempt         uint32
 	Redelivery      bool
 	TimeoutMS       int64 // of the attempt
