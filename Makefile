@@ -93,7 +93,9 @@ build-lambda: ## the functions as AWS takes them: `sam build`, without a contain
 	infra/template/build
 
 # What `sam build` calls for each function of template.yaml.
+# Routes of pushes (docs/push.md) go along where there are some.
 build-%Function:
+	@if [[ -f routes.json ]]; then cp routes.json $(ARTIFACTS_DIR)/; fi
 	$(GOBUILD) -buildvcs=false $(LAMBDAFLAGS) -o $(ARTIFACTS_DIR)/bootstrap ./functions/$(shell tr A-Z a-z <<<$*)
 
 clean: ## remove what was built

@@ -104,7 +104,7 @@ def holds(conditions: dict, parameters: dict, expression: dict) -> bool:
         case "Condition":
             return holds(conditions, parameters, conditions[operand])
         case "Fn::Equals":
-            left, right = (parameters[v["Ref"]] if isinstance(v, dict) else str(v) for v in operand)
+            left, right = (value(parameters, v) for v in operand)
             return left == right
         case "Fn::Not":
             return not holds(conditions, parameters, operand[0])
@@ -113,6 +113,18 @@ def holds(conditions: dict, parameters: dict, expression: dict) -> bool:
         case "Fn::Or":
             return any(holds(conditions, parameters, v) for v in operand)
     raise ValueError(f"the function {function} of conditions is not known to check.py")
+
+
+def value(parameters: dict, operand) -> str:
+    """Returns a parameter, a list of one joined without anything between, or a plain value."""
+    match operand:
+        case {"Ref": name}:
+            return parameters[name]
+        case {"Fn::Join": ["", {"Ref": name}]}:
+            return parameters[name].replace(",", "")
+        case dict():
+            raise ValueError(f"the operand {operand} of conditions is not known to check.py")
+    return str(operand)
 
 
 def mutate(source: str, mutations: list[dict]) -> str:

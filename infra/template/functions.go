@@ -99,13 +99,33 @@ func timeouts(t *Template, _ Surroundings) (faults []string) {
 		}
 	}
 	for _, r := range t.resources(function) {
-		seconds := number(r.get(), "Timeout")
-		if contains(behind, r.name) && seconds >= gatewaySeconds {
-			faults = append(faults, r.fault("a time-out of %v s is not below the %d s of the HTTP API", seconds, gatewaySeconds))
+		for _, choice := range choices(r.get("Timeout")) {
+			seconds := number(map[string]any{"n": choice}, "n")
+			if contains(behind, r.name) && seconds >= gatewaySeconds {
+				faults = append(faults, r.fault("a time-out of %v s is not below the %d s of the HTTP API", seconds, gatewaySeconds))
+			}
 		}
-		if r.name == "TickFunction" && (seconds <= 60 || seconds > 70) {
-			faults = append(faults, r.fault("a time-out of %v s leaves a gap before the next minute's tick, or costs more; expected 61 to 70", seconds))
+		if r.name == "TickFunction" {
+			faults = append(faults, tickTimeout(r)...)
 		}
+	}
+	return faults
+}
+
+// tickTimeout checks that a tick lasts until the next one, and longer where it
+// makes calls: the longest takes four minutes.
+func tickTimeout(r resource) []string {
+	branches := list(r.get("Timeout", "Fn::If"))
+	if len(branches) != 3 || branches[0] != "MakesCalls" {
+		return []string{r.fault("Timeout must be !If [MakesCalls, …, …]: a call may take longer than a tick")}
+	}
+	calls, alone := number(map[string]any{"n": branches[1]}, "n"), number(map[string]any{"n": branches[2]}, "n")
+	var faults []string
+	if alone <= 60 || alone > 70 {
+		faults = append(faults, r.fault("a time-out of %v s leaves a gap before the next minute's tick, or costs more; expected 61 to 70", alone))
+	}
+	if calls < 305 || calls > 330 {
+		faults = append(faults, r.fault("a time-out of %v s cuts off calls, which may take 240 s after the last pass, or costs more; expected 305 to 330", calls))
 	}
 	return faults
 }
@@ -117,7 +137,7 @@ func connections(t *Template, _ Surroundings) (faults []string) {
 	parameter := func(name string) float64 { return number(t.root["Parameters"], name, "Default") }
 	var sum float64
 	for _, r := range t.resources(function) {
-		reserved := choices(r.get("ReservedConcurrentExecutions"))[0]
+		reserved := choices(r.get("ReservedConcurrentExecutions"))[0] // the most, of a tick that makes calls
 		n := number(map[string]any{"n": reserved}, "n")
 		if name := text(reserved, "Ref"); name != "" {
 			n = parameter(name)

@@ -35,6 +35,7 @@ var rules = []rule{
 	{"what a function logs is kept for a bounded time, and its metrics are not filtered", logging},
 	{"code never meets a schema older than itself", migration},
 	{"permissions name what they are for", permissions},
+	{"what calls workers and services is the tick alone, as far as parameters say", callers},
 	{"what an authorizer guards has no way around it", routes},
 	{"schedules are such as AWS runs", schedules},
 	{"a tick that was lost is not repeated: the next one is there", tickRetries},
@@ -164,6 +165,14 @@ func network(t *Template, _ Surroundings) (faults []string) {
 		case "AWS::EC2::SecurityGroupIngress":
 			if r.get("SourceSecurityGroupId") == nil {
 				faults = append(faults, r.fault("needs a SourceSecurityGroupId"))
+			}
+		case "AWS::EC2::SecurityGroupEgress":
+			if text(r.get("CidrIp")) == "" {
+				continue // to a group
+			}
+			port := r.get("FromPort")
+			if r.all["Condition"] == nil || number(r.get(), "FromPort") != 443 && text(port, "Ref") != "OtlpPort" {
+				faults = append(faults, r.fault("a way out needs a Condition, and port 443 or the collector's"))
 			}
 		}
 	}

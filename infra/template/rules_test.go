@@ -47,6 +47,51 @@ func TestTemplate_KeepsTheRules(t *testing.T) {
 	}
 }
 
+// refusal is a deployment of refused.yaml.
+type refusal struct {
+	Name       string            `yaml:"name"`
+	Parameters map[string]string `yaml:"parameters"`
+	Says       string            `yaml:"says"`
+}
+
+// CloudFormation looks at these before it makes anything.
+func TestRules_RefuseWhatCannotWork(t *testing.T) {
+	parsed, err := template.Read([]byte(readFile(t, "template.yaml")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused []refusal
+	if err := yaml.UnmarshalWithOptions([]byte(readFile(t, "infra/template/refused.yaml")), &refused, yaml.Strict()); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range refused {
+		says, err := parsed.Refusals(r.Parameters)
+		if err != nil || len(says) != 1 || !strings.Contains(says[0], r.Says) {
+			t.Errorf("%s: got %q, %v; want one refusal with %q", r.Name, says, err, r.Says)
+		}
+	}
+	var deployments map[string]map[string]string
+	if err := yaml.UnmarshalWithOptions([]byte(readFile(t, "infra/template/deployments.yaml")), &deployments, yaml.Strict()); err != nil {
+		t.Fatal(err)
+	}
+	for name, parameters := range deployments {
+		if says, err := parsed.Refusals(parameters); err != nil || len(says) > 0 {
+			t.Errorf("deployment %s is refused: %q, %v", name, says, err)
+		}
+	}
+}
+
+// Every assertion is shown to refuse something.
+func TestRules_AreAllShown(t *testing.T) {
+	refused := readFile(t, "infra/template/refused.yaml")
+	for line := range strings.Lines(readFile(t, "template.yaml")) {
+		_, description, found := strings.Cut(line, "AssertDescription: ")
+		if found && !strings.Contains(refused, "says: "+strings.TrimSpace(description)) {
+			t.Errorf("refused.yaml has nothing for which the template says %q", strings.TrimSpace(description))
+		}
+	}
+}
+
 // mutation is a mistake in mutations.yaml.
 type mutation struct {
 	Name     string `yaml:"name"`
