@@ -77,7 +77,7 @@ var examples = map[string][]example{
 	"GET /v1/executions/{id}/queries/{name}": {{get("/v1/executions/order-1/queries/shipped"), 200, `{"result":[1.0,2]}`, list{"order-1", "shipped"}}},
 	"GET /v1/workers":                        {{get("/v1/workers"), 200, `{"workers":[{"worker_id":"w","runtime":"go","sdk":"","contracts":[{"task_name":"a","contract_version":"1.0.0"}],"last_seen_ms":0,"registered_at_ms":0,"online":true,"sessions":1,"inflight":0}]}`, nil}},
 	"POST /v1/workers/register": {{post("/v1/workers/register", `{"worker_id":"w","runtime":"Go","sdk":null,"contracts":[{"task_name":"mail","contract_version":"1.0.0","new":1}],"new":{}}`), 200,
-		`{"accepted":true,"worker_session_id":"mine","heartbeat_interval_ms":10000,"session_timeout_ms":30000,"warnings":[]}`,
+		`{"accepted":true,"worker_session_id":"mine","heartbeat_interval_ms":10000,"session_timeout_ms":30000,"max_wait_ms":25000,"warnings":[]}`,
 		engine.RegisterRequest{WorkerID: "w", Runtime: "Go", Contracts: []store.Contract{{TaskName: "mail", ContractVersion: "1.0.0"}}}}},
 	"POST /v1/workers/poll": {
 		{post("/v1/workers/poll", `{"worker_session_id":"mine"}`), 200, `{"tasks":[` + taskJSON + `,` + taskJSON + `],"next_poll_ms":1500}`, engine.PollRequest{SessionID: "mine", Wait: 20 * time.Second, MaxTasks: 1}},

@@ -40,6 +40,7 @@ func (s *server) registerWorker(c *call) (answer, error) {
 	w.text("worker_session_id", r.SessionID)
 	w.int("heartbeat_interval_ms", r.HeartbeatInterval.Milliseconds())
 	w.int("session_timeout_ms", r.SessionTimeout.Milliseconds())
+	w.int("max_wait_ms", s.wait(maxWait).Milliseconds())
 	w.texts("warnings", r.Warnings)
 	w.close('}')
 	return answer{body: w.buf}, nil

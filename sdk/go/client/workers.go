@@ -28,6 +28,7 @@ type Registration struct {
 	WorkerSessionID     string   `json:"worker_session_id"` // a secret of the worker's
 	HeartbeatIntervalMS int64    `json:"heartbeat_interval_ms"`
 	SessionTimeoutMS    int64    `json:"session_timeout_ms"`
+	MaxWaitMS           int64    `json:"max_wait_ms"` // how long a poll is held at most; 0: not at all
 	Warnings            []string `json:"warnings"`
 }
 

@@ -26,10 +26,12 @@ type fakeServer struct {
 	beats      [][]string // the tokens of each heartbeat
 	cancel     []string   // tokens that the next heartbeat tells to stop
 	polls      int
+	asked      int // the tasks that all polls asked for
 	batches    int // calls of Results
 	registered []client.RegisterRequest
 	goodbyes   []string
 	nextPollMS int64
+	maxWaitMS  int64
 	holdPolls  bool
 	noNext     bool
 
@@ -93,7 +95,7 @@ func (f *fakeServer) Register(_ context.Context, r client.RegisterRequest) (clie
 		f.session++
 		f.known = true
 		f.registered = append(f.registered, r)
-		reg = client.Registration{Accepted: true, WorkerSessionID: f.sessionID(), HeartbeatIntervalMS: 10_000, SessionTimeoutMS: 30_000}
+		reg = client.Registration{Accepted: true, WorkerSessionID: f.sessionID(), HeartbeatIntervalMS: 10_000, SessionTimeoutMS: 30_000, MaxWaitMS: f.maxWaitMS}
 	})
 	return reg, nil
 }
@@ -102,6 +104,7 @@ func (f *fakeServer) Poll(ctx context.Context, r client.PollRequest) (client.Pol
 	var err error
 	f.update(func() {
 		f.polls++
+		f.asked += r.MaxTasks
 		if err = f.check(r.SessionID); err == nil && f.onPoll != nil {
 			err = f.onPoll()
 		}

@@ -17,6 +17,8 @@ const (
 	// goodbyeTimeout bounds the last call. Without it the attempts would be handed
 	// out again after the session time-out.
 	goodbyeTimeout = 5 * time.Second
+	// heldPolls is how many polls are open at once, where the server holds them.
+	heldPolls = 3
 	// idleFloor is the shortest pause after a poll that brought nothing, so that a
 	// server that does not hold polls is not asked in a circle.
 	idleFloor = 50 * time.Millisecond
@@ -117,18 +119,47 @@ func (r *run) sessionID() string {
 	return r.session.WorkerSessionID
 }
 
+// holdsPolls reports whether the server holds polls until there is work.
+func (r *run) holdsPolls() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.session.MaxWaitMS > 0
+}
+
 func (r *run) sawServer() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.contact = time.Now()
 }
 
-// poll asks for as many tasks as there are free slots and starts a chain for
-// each, until ctx ends (nil) or the server refuses (its error). Slots that keep
-// busy through `next` never come back here, so a busy worker does not poll.
+// poll takes work until ctx ends (nil) or the server refuses (its error). Where
+// polls are held there are several, so that one is open while the others bring
+// their tasks: what is started meanwhile is handed to it and need not be claimed.
 func (r *run) poll(ctx, tasks, calls context.Context) error {
+	n := 1
+	if r.holdsPolls() {
+		n = min(heldPolls, r.worker.opts.Concurrency)
+	}
+	most := min(maxTasks, (r.worker.opts.Concurrency+n-1)/n)
+	taking, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var polls sync.WaitGroup
+	for range n {
+		polls.Go(func() { stop(r.pollAgain(taking, tasks, calls, most)) }) // one that is refused speaks for all
+	}
+	polls.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return context.Cause(taking)
+}
+
+// pollAgain asks for tasks for free slots, most at a time, and starts a chain for
+// each, again and again. Slots that keep busy through `next` never come back
+// here, so a busy worker does not poll.
+func (r *run) pollAgain(ctx, tasks, calls context.Context, most int) error {
 	for {
-		free := r.takeSlots(ctx)
+		free := r.takeSlots(ctx, most)
 		if free == 0 {
 			return nil
 		}
@@ -161,16 +192,16 @@ func (r *run) poll(ctx, tasks, calls context.Context) error {
 	}
 }
 
-// takeSlots waits for a free slot and takes all that are free, up to what one
-// answer can fill. 0: ctx ended.
-func (r *run) takeSlots(ctx context.Context) int {
+// takeSlots waits for a free slot and takes all that are free, up to a number.
+// 0: ctx ended.
+func (r *run) takeSlots(ctx context.Context, most int) int {
 	select {
 	case <-ctx.Done():
 		return 0
 	case <-r.slots:
 	}
 	for n := 1; ; n++ {
-		if n == maxTasks {
+		if n == most {
 			return n
 		}
 		select {

@@ -292,6 +292,25 @@ func TestWorker_ObeysNextPoll(t *testing.T) {
 	})
 }
 
+// While one poll brings its tasks another is open; all of them together ask for
+// no more than there are slots.
+func TestWorker_KeepsSeveralPollsOpenWhereTheyAreHeld(t *testing.T) {
+	for _, c := range []struct{ concurrency, polls, asked int }{{1, 1, 1}, {2, 2, 2}, {16, heldPolls, 16}, {1000, heldPolls, heldPolls * maxTasks}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.maxWaitMS = 25_000
+			stop := start(t, f, Options{Concurrency: c.concurrency}, echo)
+			synctest.Wait()
+			if f.polls != c.polls || f.asked != c.asked {
+				t.Errorf("%d slots: %d polls ask for %d tasks, want %d for %d", c.concurrency, f.polls, f.asked, c.polls, c.asked)
+			}
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
 func TestWorker_DoesNotCircleWhereAServerDoesNotHoldPolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
