@@ -18,7 +18,7 @@ const (
 	// out again after the session time-out.
 	goodbyeTimeout = 5 * time.Second
 	// heldPolls is how many polls are open at once, where the server holds them.
-	heldPolls = 3
+	heldPolls = 6
 	// idleFloor is the shortest pause after a poll that brought nothing, so that a
 	// server that does not hold polls is not asked in a circle.
 	idleFloor = 50 * time.Millisecond
