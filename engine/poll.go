@@ -156,8 +156,8 @@ func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []A
 		e.sessions.drop(r.Session)
 		return nil, nil, unknownSession()
 	}
-	if len(c.Tasks) == 0 && !c.Passed {
-		e.lulls.inVain(r.Session, began)
+	if !c.More {
+		e.lulls.exhausted(r.Session, began)
 	}
 	if c.Repeated {
 		if err := e.recallInputs(ctx, c.Tasks); err != nil {

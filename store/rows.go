@@ -236,7 +236,7 @@ type Claimed struct {
 	Tasks    []Task   // dispatched to the caller, oldest first
 	Seqs     []uint64 // of the StepDispatched events of Tasks; none where Repeated
 	Repeated bool     // Tasks were held already, under the same claim key
-	Passed   bool     // Tasks is empty though tasks are ready: others held them
+	More     bool     // tasks may be ready beside these: others held them, or so many were not asked for
 	DueIDs   []string // up to three executions with due work
 }
 

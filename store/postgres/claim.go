@@ -198,7 +198,8 @@ WITH clock AS MATERIALIZED (
     SELECT execution_id, due_at
     FROM (SELECT execution_id, due_at FROM tasks WHERE due_at <= (SELECT now FROM clock) AND state < 2 ORDER BY due_at, execution_id LIMIT 16) t
 )
-SELECT c.now, EXISTS (SELECT 1 FROM me), EXISTS (SELECT 1 FROM held), EXISTS (SELECT 1 FROM ready), EXISTS (SELECT 1 FROM awake),
+SELECT c.now, EXISTS (SELECT 1 FROM me), EXISTS (SELECT 1 FROM held), EXISTS (SELECT 1 FROM awake),
+    (SELECT count(*) FROM ready) > (SELECT count(*) FROM picked),
     CASE WHEN EXISTS (SELECT 1 FROM me) AND NOT EXISTS (SELECT 1 FROM held)
         THEN ARRAY(SELECT execution_id FROM due GROUP BY execution_id ORDER BY min(due_at), execution_id LIMIT 3) END,
     CASE WHEN (SELECT count(*) FROM ready) = 64 AND NOT EXISTS (SELECT 1 FROM picked)
@@ -225,7 +226,7 @@ func (s *Store) Claim(ctx context.Context, r store.ClaimRequest) (store.Claimed,
 	claimed, busy, err := s.claim(ctx, &r, nil, candidates)
 	if err == nil && len(busy) > 0 {
 		claimed, _, err = s.claim(ctx, &r, busy, further)
-		claimed.Passed = len(claimed.Tasks) == 0
+		claimed.More = true
 	}
 	return claimed, err
 }
@@ -239,7 +240,7 @@ func (s *Store) claim(ctx context.Context, r *store.ClaimRequest, leaveOut []str
 		hashes[i] = hex.EncodeToString(sum[:])
 	}
 	worker, session := string(exactjson.AppendQuoted(nil, r.WorkerID)), string(exactjson.AppendQuoted(nil, r.Session))
-	var ready, awake bool
+	var awake bool
 	try := 0
 	err = s.write(ctx, "claim tasks", func(sc *script) {
 		claimed, busy = store.Claimed{}, nil
@@ -253,7 +254,7 @@ func (s *Store) claim(ctx context.Context, r *store.ClaimRequest, leaveOut []str
 		try++
 		sc.add(sql, func(rows pgx.Rows) error {
 			var seq zeronull.Int8
-			task, err := scanTask(rows, &claimed.NowMS, &claimed.Known, &claimed.Repeated, &ready, &awake, &claimed.DueIDs, &busy, &seq)
+			task, err := scanTask(rows, &claimed.NowMS, &claimed.Known, &claimed.Repeated, &awake, &claimed.More, &claimed.DueIDs, &busy, &seq)
 			if task.Key != "" {
 				claimed.Tasks = append(claimed.Tasks, task)
 				if !claimed.Repeated {
@@ -267,7 +268,7 @@ func (s *Store) claim(ctx context.Context, r *store.ClaimRequest, leaveOut []str
 	if err != nil {
 		return store.Claimed{}, nil, err
 	}
-	claimed.Passed = ready && len(claimed.Tasks) == 0
+	claimed.More = claimed.More || claimed.Repeated || len(r.Secrets) == 0 // nobody has looked
 	return claimed, busy, nil
 }
 

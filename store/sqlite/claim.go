@@ -118,11 +118,13 @@ func look(c *conn, r *store.ClaimRequest, now int64) (v view, err error) {
 	}
 	if r.ClaimKey != "" {
 		err := c.each(heldUnderSQL, appendTo(&v.claimed.Tasks, scanTask), r.Session, r.ClaimKey)
-		if v.claimed.Repeated = len(v.claimed.Tasks) > 0; err != nil || v.claimed.Repeated {
+		v.claimed.Repeated = len(v.claimed.Tasks) > 0
+		v.claimed.More = v.claimed.Repeated // nobody has looked
+		if err != nil || v.claimed.Repeated {
 			return v, err
 		}
 	}
-	if v.found, err = candidates(c, r.Queues, len(r.Secrets), now); err != nil {
+	if v.found, v.claimed.More, err = candidates(c, r.Queues, len(r.Secrets), now); err != nil {
 		return v, err
 	}
 	v.claimed.DueIDs, err = dueIDs(c, now)
@@ -138,26 +140,25 @@ WHERE queue = ? AND state = 0 AND (due_at IS NULL OR due_at > ?)
 ORDER BY ready_at, ready_seq, key
 LIMIT ?`
 
-// candidates merges the heads of the queues.
-func candidates(c *conn, queues []string, n int, now int64) ([]candidate, error) {
-	var found []candidate
+// candidates merges the heads of the queues. more: there are more than n.
+func candidates(c *conn, queues []string, n int, now int64) (found []candidate, more bool, err error) {
 	if n == 0 {
-		return nil, nil
+		return nil, true, nil
 	}
 	for _, queue := range queues {
 		err := c.each(candidatesSQL, appendTo(&found, func(rows *sql.Rows) (f candidate, err error) {
 			err = rows.Scan(&f.key, &f.execution, &f.readyAt, &f.readySeq)
 			return f, err
-		}), queue, now, n)
+		}), queue, now, n+1)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	slices.SortFunc(found, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.readyAt, b.readyAt), cmp.Compare(a.readySeq, b.readySeq), cmp.Compare(a.key, b.key))
 	})
 	found = slices.CompactFunc(found, func(a, b candidate) bool { return a.key == b.key }) // a queue named twice
-	return found[:min(n, len(found))], nil
+	return found[:min(n, len(found))], len(found) > n, nil
 }
 
 const dueIDsSQL = `

@@ -111,10 +111,13 @@ var claimRules = []rule{
 		r.Queues = []string{"q3", "q1", "q2", "none"}
 		claimed := claim(t, s, r)
 		equal(t, "claimed", []string{"e2/a", "e4/a", "e3/a", "e5/a"}, keys(claimed.Tasks))
+		equal(t, "more", true, claimed.More)
 		equal(t, "sequence numbers", []uint64{3, 3, 3, 3}, claimed.Seqs)
 		r = poll("s1", "poll-2", 4, epoch+10)
 		r.Queues = []string{"q2", "q1"}
-		equal(t, "claimed then", []string{"e6/a", "e1/a"}, keys(claim(t, s, r).Tasks))
+		claimed = claim(t, s, r)
+		equal(t, "claimed then", []string{"e6/a", "e1/a"}, keys(claimed.Tasks))
+		equal(t, "more then", false, claimed.More)
 	}},
 	{"TakesAQueueNamedTwiceAsOne", func(t *testing.T, s store.Store) {
 		create(t, s, "e1", readyTask("e1", "a", 1), readyTask("e1", "b", 2))
@@ -175,7 +178,7 @@ var claimRules = []rule{
 		again := poll("s1", "poll-1", 2, epoch+2)
 		again.Secrets = []string{"another", "and another"}
 		repeated := claim(t, s, again)
-		equal(t, "repeated", store.Claimed{NowMS: epoch + 2, Known: true, Tasks: first.Tasks, Repeated: true}, repeated)
+		equal(t, "repeated", store.Claimed{NowMS: epoch + 2, Known: true, Tasks: first.Tasks, Repeated: true, More: true}, repeated)
 		equal(t, "last seq", uint64(4), load(t, s, "e1").Head.LastSeq)
 
 		// What was reported meanwhile is not handed out again.
