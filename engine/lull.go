@@ -14,22 +14,49 @@ import (
 // lullLength is how long a claim that left nothing speaks for those after it.
 const lullLength = 25 * time.Millisecond
 
-// lulls remembers, for each session, its last claim that left nothing.
+// lulls remembers each session's claims.
 type lulls struct {
 	length  time.Duration
 	mu      sync.Mutex
-	began   map[string]time.Time // by the session's hash: when that claim began
-	stirred time.Time            // when a task was last made ready for nobody in particular
+	claims  map[string]*sessionClaims // by the session's hash
+	stirred time.Time                 // when a task was last made ready for nobody in particular
 }
 
-// exhausted notes that a claim took all that was ready, or found nothing.
-func (l *lulls) exhausted(session string, began time.Time) {
+// sessionClaims are the moments at which two claims began: the last that is under
+// way or left nothing, and the last that is known to have left nothing.
+type sessionClaims struct{ last, emptied time.Time }
+
+// looks notes that a claim begins: those after it need not, until it has ended.
+func (l *lulls) looks(session string) (began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.began == nil || len(l.began) >= maxSessions {
-		l.began = map[string]time.Time{}
+	if l.claims == nil || len(l.claims) >= maxSessions {
+		l.claims = map[string]*sessionClaims{}
 	}
-	l.began[session] = began
+	began = time.Now()
+	l.of(session).last = began
+	return began
+}
+
+// looked notes how a claim ended: whether it left nothing that is ready.
+func (l *lulls) looked(session string, began time.Time, emptied bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch c := l.of(session); {
+	case emptied && began.After(c.emptied):
+		c.emptied = began
+	case !emptied && c.last.Equal(began):
+		c.last = c.emptied
+	}
+}
+
+func (l *lulls) of(session string) *sessionClaims {
+	c := l.claims[session]
+	if c == nil {
+		c = &sessionClaims{}
+		l.claims[session] = c
+	}
+	return c
 }
 
 // stir ends every lull: somebody may find something now.
@@ -39,27 +66,30 @@ func (l *lulls) stir() {
 	l.stirred = time.Now()
 }
 
-// last is when the session's last claim that left nothing began, zero where that says
-// nothing any more.
-func (l *lulls) last(session string) time.Time {
+// since are a session's claims as far as they still say something.
+func (l *lulls) since(session string) (c sessionClaims) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	began := l.began[session]
-	if !began.After(l.stirred) {
-		return time.Time{}
+	if known := l.claims[session]; known != nil {
+		c = *known
 	}
-	return began
+	for _, began := range []*time.Time{&c.last, &c.emptied} {
+		if !began.After(l.stirred) {
+			*began = time.Time{}
+		}
+	}
+	return c
 }
 
 // quiet reports whether there was nothing for a session a moment ago.
-func (l *lulls) quiet(session string) bool { return time.Since(l.last(session)) < l.length }
+func (l *lulls) quiet(session string) bool { return time.Since(l.since(session).last) < l.length }
 
 // nextLook is when a poll that came at a moment has to look: a while after a
-// claim that left nothing and began later than it came, soon after one before.
+// claim that left nothing and began later than it came, soon after any other.
 func (l *lulls) nextLook(session string, came time.Time) time.Time {
-	last := l.last(session)
-	if last.After(came) {
-		return last.Add(lookAgain)
+	c := l.since(session)
+	if c.emptied.After(came) {
+		return c.emptied.Add(lookAgain)
 	}
-	return last.Add(l.length)
+	return c.last.Add(l.length)
 }

@@ -143,8 +143,9 @@ const dueBrief = time.Second
 // claimOnce asks the store for tasks, and for a few executions that are due.
 func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []Assignment, due []string, err error) {
 	r.NowMS = e.nowMS()
-	began := time.Now()
+	began := e.lulls.looks(r.Session)
 	c, err := e.store.Claim(ctx, r)
+	e.lulls.looked(r.Session, began, err == nil && !c.More)
 	if errors.Is(err, store.ErrBusy) {
 		return nil, nil, nil // others took what there was; that is no fault
 	}
@@ -156,8 +157,8 @@ func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []A
 		e.sessions.drop(r.Session)
 		return nil, nil, unknownSession()
 	}
-	if !c.More {
-		e.lulls.exhausted(r.Session, began)
+	if c.More && len(c.Tasks) > 0 {
+		e.hub.wakeQueues(r.Queues) // for a poll that relied on this claim
 	}
 	if c.Repeated {
 		if err := e.recallInputs(ctx, c.Tasks); err != nil {
