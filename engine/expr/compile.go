@@ -34,6 +34,9 @@ type expression struct {
 	at     string // JSON pointer of the string that holds it
 	offset int    // of source in that string, in bytes
 
+	parted sync.Once
+	path   []string // see follow
+
 	once     sync.Once
 	checked  *cel.Ast
 	err      error

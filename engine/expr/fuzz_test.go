@@ -30,6 +30,9 @@ func FuzzExpression(f *testing.F) {
 			p = LoadExpression(source, everything) // must not panic either
 		}
 		checkTwice(t, p)
+		if len(problems) == 0 {
+			checkPath(t, p.expressions[0])
+		}
 		_, err := p.Bool(sample(), fuzzBounds)
 		checkError(t, err)
 	})

@@ -346,9 +346,17 @@ func excerpt(source string) string {
 
 // eval is the value of e; the error is an *Error.
 func (e *expression) eval(act *activation, limit uint64) (ref.Val, error) {
+	if value, ok := e.follow(act, limit); ok {
+		return value, nil
+	}
+	return e.compute(act, limit)
+}
+
+// compute is eval by CEL.
+func (e *expression) compute(act *activation, limit uint64) (ref.Val, error) {
 	program, err := e.program(limit)
 	if err != nil {
-		return nil, e.fail(err.Error())
+		return nil, e.fail(shorten(err.Error(), 500))
 	}
 	result, _, err := program.Eval(act)
 	if err != nil {
