@@ -165,6 +165,11 @@ func (e *Engine) ClaimBuiltins(ctx context.Context, n int) ([]Assignment, error)
 	return claimed, nil
 }
 
+// ForgetBuiltins has the next ClaimBuiltins look at the registered definitions,
+// of which others may have registered one: for who claims seldom, and would
+// miss its tasks until the next time.
+func (e *Engine) ForgetBuiltins() { e.pushed.forget() }
+
 func (e *Engine) claimBuiltins(ctx context.Context, kind builtin, queues []string, n int) ([]Assignment, error) {
 	if len(queues) == 0 {
 		return nil, nil

@@ -316,6 +316,15 @@ func TestPush_FindsDefinitionsThatAreRegisteredLater(t *testing.T) {
 	if n := b.runBuiltins(t.Context()); n != 1 || len(got) != 1 {
 		t.Errorf("%d tasks were claimed, %d delivered", n, len(got))
 	}
+	elsewhere.deploy(strings.NewReplacer("name: pushed", "name: later", "2.0.0", "3.0.0").Replace(pushed))
+	elsewhere.start("later", "f", `{}`)
+	if n := b.runBuiltins(t.Context()); n != 0 {
+		t.Errorf("%d tasks of a definition that was not looked for", n)
+	}
+	b.ForgetBuiltins()
+	if n := b.runBuiltins(t.Context()); n != 1 {
+		t.Errorf("%d tasks were claimed once it was looked for", n)
+	}
 }
 
 func TestRun_PushesWhatBecomesReady(t *testing.T) {

@@ -16,6 +16,8 @@ type Engine interface {
 	// ClaimBuiltins and RunBuiltin see to tasks that wait for no worker.
 	ClaimBuiltins(ctx context.Context, n int) ([]engine.Assignment, error)
 	RunBuiltin(ctx context.Context, a engine.Assignment)
+	// ForgetBuiltins has the next claim look for new definitions.
+	ForgetBuiltins()
 }
 
 // Ticker ticks for the length of one call.
@@ -64,16 +66,38 @@ func (t Ticker) Run(ctx context.Context) (Done, error) {
 	}
 	work, cancel := context.WithDeadline(ctx, last)
 	defer cancel()
+	t.Engine.ForgetBuiltins() // this call may be the one for what was registered a moment ago
 	if t.Mode == config.TickPrecise {
 		passes, cancel := context.WithDeadline(work, end)
 		defer cancel()
 		return t.precise(passes, work), nil
 	}
-	d, err := t.once(work)
-	if err == nil && t.Mode == config.TickOnDemand && d.NextMS != 0 {
-		err = t.Arm(ctx, time.UnixMilli(d.NextMS))
+	var d Done
+	if t.Mode == config.TickOnDemand {
+		err := t.onDemand(ctx, work, &d)
+		return d, err
 	}
+	err := t.once(work, &d)
 	return d, err
+}
+
+// onDemand makes one pass and asks to be called at the next moment; then it
+// looks again. Others may have asked for an earlier call meanwhile, which this
+// one has put off: but what for they have written before.
+func (t Ticker) onDemand(ctx, work context.Context, d *Done) error {
+	for armed := int64(0); ; {
+		did := d.Advanced + d.Delivered + d.Ran
+		if err := t.once(work, d); err != nil {
+			return err
+		}
+		if d.NextMS == 0 || d.NextMS == armed && d.Advanced+d.Delivered+d.Ran == did {
+			return nil
+		}
+		if err := t.Arm(ctx, time.UnixMilli(d.NextMS)); err != nil || work.Err() != nil {
+			return err
+		}
+		armed = d.NextMS
+	}
 }
 
 // precise goes on until ctx ends. Tasks run beside it; those that have not
@@ -102,17 +126,17 @@ func (t Ticker) precise(ctx, work context.Context) (d Done) {
 }
 
 // once goes on until nothing is due and no task is left.
-func (t Ticker) once(ctx context.Context) (d Done, err error) {
+func (t Ticker) once(ctx context.Context, d *Done) error {
 	for {
-		if err := t.pass(ctx, &d); err != nil {
-			return d, err
+		if err := t.pass(ctx, d); err != nil {
+			return err
 		}
 		var running sync.WaitGroup
 		n, err := t.run(ctx, ctx, make(chan struct{}, tasksAtOnce), &running)
 		running.Wait()
 		d.Ran += n
 		if n == 0 || err != nil || ctx.Err() != nil {
-			return d, err
+			return err
 		}
 	}
 }

@@ -34,6 +34,8 @@ func (s *script) ClaimBuiltins(_ context.Context, n int) ([]engine.Assignment, e
 	return claimed, nil
 }
 
+func (s *script) ForgetBuiltins() {}
+
 func (s *script) RunBuiltin(ctx context.Context, _ engine.Assignment) {
 	s.work(ctx)
 	s.ended.Add(1)
@@ -141,6 +143,30 @@ func TestRun_OnDemandAsksToBeCalledAtTheNextMoment(t *testing.T) {
 			if diff := cmp.Diff(c.want, armed); diff != "" || !errors.Is(err, c.err) {
 				t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
 			}
+		}
+	})
+}
+
+// There is one schedule. A result that comes in while a tick ends makes a task
+// ready and sets it to now; the tick, which has not seen that, sets it to later.
+func TestRun_OnDemandLooksAgainOnceItHasSetTheSchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		next := time.Now().Add(time.Hour)
+		s := &script{
+			tick: func(int, time.Time) (engine.TickReport, error) {
+				return engine.TickReport{NextMS: next.UnixMilli()}, nil
+			},
+			work: func(context.Context) {},
+		}
+		armed := 0
+		done, err := run(t, config.TickOnDemand, time.Minute, s, func(context.Context, time.Time) error {
+			if armed++; armed == 1 {
+				s.tasks = make([]engine.Assignment, 1)
+			}
+			return nil
+		})
+		if err != nil || done.Ran != 1 || armed != 2 {
+			t.Errorf("%+v, %v, armed %d times; want the task run and the schedule set again", done, err, armed)
 		}
 	})
 }

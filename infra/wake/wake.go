@@ -64,31 +64,48 @@ func (k *Keeper) plan(ms int64) {
 
 // Settle sets the wake-up where a moment was planned that comes before it. There
 // is one schedule for all instances: what it is set to is the nearest moment in
-// the database, so that nobody puts off another's. Two instances that do so at
-// once may still; then polls, or the hourly pass, see to what is due.
+// the database, so that nobody puts off another's. Who set it in between has
+// written what for before: a second look finds that.
 func (k *Keeper) Settle(ctx context.Context) error {
-	now := time.Now().UnixMilli()
 	k.mu.Lock()
 	planned := k.planned
-	needed := planned != 0 && (k.armed <= now || planned < k.armed)
+	needed := planned != 0 && (k.armed <= time.Now().UnixMilli() || planned < k.armed)
 	ready := k.ready
 	k.planned, k.ready = 0, false
 	k.mu.Unlock()
 	if !needed {
 		return nil
 	}
-	due, err := k.Due(ctx, store.DueRequest{Limit: 1})
+	at, err := k.nearest(ctx, planned, ready)
 	if err != nil {
 		return err
 	}
-	at := planned
-	switch {
-	case len(due.ExecutionIDs) > 0 || due.Outbox || ready:
-		at = now
-	case due.NextMS != 0:
-		at = due.NextMS
+	if err := k.Set(ctx, time.UnixMilli(at)); err != nil || at <= time.Now().UnixMilli() {
+		return err
 	}
-	return k.Set(ctx, time.UnixMilli(at))
+	again, err := k.nearest(ctx, at, false)
+	if err != nil || again >= at {
+		return err
+	}
+	return k.Set(ctx, time.UnixMilli(again))
+}
+
+// nearest is the nearest moment in the database, now where something is due, or
+// ready that the tick function may have to see to itself; planned where there is
+// none.
+func (k *Keeper) nearest(ctx context.Context, planned int64, ready bool) (int64, error) {
+	now := time.Now().UnixMilli()
+	due, err := k.Due(ctx, store.DueRequest{Limit: 1})
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case len(due.ExecutionIDs) > 0 || due.Outbox || ready || k.Ours != nil && due.OldestReady != 0:
+		return now, nil
+	case due.NextMS != 0:
+		return due.NextMS, nil
+	}
+	return planned, nil
 }
 
 // Set sets the wake-up.

@@ -125,3 +125,31 @@ func TestSettle_ATaskOfOursIsSeenToNow(t *testing.T) {
 		k.expect(t, 0)
 	})
 }
+
+// Another instance's task is ready, for which it has set the wake-up to now.
+func TestSettle_ATaskThatMayBeOursIsNotPutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		k.Ours = func(store.Task) bool { return false }
+		k.due = store.Due{NextMS: in(time.Hour), OldestReady: in(-time.Second)}
+		k.Committed(store.Commit{Head: store.Head{DueAtMS: in(time.Hour)}})
+		k.expect(t, 0)
+	})
+}
+
+// One schedule, and two that set it: the later one looks again.
+func TestSettle_LooksAgainAfterwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		k.Ours = func(store.Task) bool { return false }
+		arm := k.Arm
+		k.Arm = func(ctx context.Context, at time.Time) error {
+			if len(k.armed) == 0 {
+				k.due.OldestReady = in(0) // became ready, and set the wake-up, just before
+			}
+			return arm(ctx, at)
+		}
+		k.commitDueIn(time.Hour)
+		k.expect(t, time.Hour, 0)
+	})
+}

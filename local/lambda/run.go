@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,6 +60,10 @@ const (
 	migrateTimeout = 15 * time.Minute
 	defaultAtOnce  = 10
 	ticksAtOnce    = 2
+
+	// Of a tick that calls workers and services.
+	callingTickTimeout = 310 * time.Second
+	callingTicksAtOnce = 7
 )
 
 // names are the functions there are.
@@ -98,6 +104,9 @@ func Run(ctx context.Context, o Options) error {
 			f.Unrest = o.Unrest
 		case "tick":
 			f.Timeout, f.Concurrency, f.MemoryMB, f.Unrest = tickTimeout, ticksAtOnce, 256, o.Unrest
+			if makesCalls(environment) {
+				f.Timeout, f.Concurrency = callingTickTimeout, callingTicksAtOnce
+			}
 		case "migrate":
 			f.Timeout, f.Concurrency, f.MemoryMB = migrateTimeout, 1, 256
 		}
@@ -105,6 +114,14 @@ func Run(ctx context.Context, o Options) error {
 		defer f.Close()
 	}
 	return serve(ctx, o, functions, schedules, listener)
+}
+
+// makesCalls reports whether pushes or http.request are switched on.
+func makesCalls(environment []string) bool {
+	return slices.ContainsFunc(environment, func(variable string) bool {
+		name, value, _ := strings.Cut(variable, "=")
+		return name == "PERIGEE_ROUTES" && value != "" || name == "PERIGEE_ENABLE_HTTP_ADAPTER" && value == "true"
+	})
 }
 
 func serve(ctx context.Context, o Options, functions map[string]*Function, schedules *schedules, listener net.Listener) error {

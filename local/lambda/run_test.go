@@ -1,10 +1,14 @@
 package lambda_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,6 +47,65 @@ steps:
 	}
 	if took := time.Since(start); took > 30*time.Second {
 		t.Errorf("it took %v", took)
+	}
+	if strings.Contains(log.String(), `"level":"ERROR"`) || strings.Contains(log.String(), `"level":"WARN"`) {
+		t.Error("the functions complain")
+	}
+}
+
+// Nobody polls: a result that reaches the worker function makes the next task
+// ready, and has the tick function called, which calls its worker.
+func TestRun_OnDemandAResultHasTheNextWorkerCalled(t *testing.T) {
+	var reports sync.WaitGroup
+	workers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var task client.Task
+		err := json.NewDecoder(r.Body).Decode(&task)
+		var server string
+		if err == nil {
+			err = json.Unmarshal(task.Input, &server)
+		}
+		api, clientErr := client.New(server, client.Options{})
+		if err := errors.Join(err, clientErr); err != nil {
+			t.Error(err)
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+		reports.Go(func() {
+			if _, err := api.Report(context.Background(), client.Result{Token: task.Token, Output: json.RawMessage(`{}`)}, ""); err != nil {
+				t.Error(err)
+			}
+		})
+	}))
+	defer workers.Close()
+	defer reports.Wait()
+	url, log := serve(t, lambda.Options{
+		OnDemand: true,
+		Environment: []string{
+			"PERIGEE_DATABASE=" + migrated(t), "PERIGEE_TICK_MODE=on-demand", "PERIGEE_HTTP_ALLOW=127.0.0.1", "PERIGEE_SECRET_A=shared",
+			`PERIGEE_ROUTES={"a.*": {"url": "` + workers.URL + `", "secret": "A"}}`,
+		},
+	})
+	api := newClient(t, url)
+	const source = `
+name: called
+version: "1.0.0"
+tasks: { a.step: { version: "1.0.0" } }
+steps:
+  - { id: first, task: a.step, with: "${input.server}" }
+  - { id: second, task: a.step, with: "${input.server}" }
+  - { id: third, task: a.step, with: "${input.server}" }
+`
+	if _, err := api.RegisterDefinition(t.Context(), []byte(source), client.YAML); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.Start(t.Context(), client.StartRequest{Workflow: "called", ExecutionID: "c", Input: json.RawMessage(`{"server": "` + url + `"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // far below the hourly pass
+	defer cancel()
+	end, err := api.Wait(ctx, "c")
+	if err != nil || end.Status != client.Completed {
+		t.Fatalf("%+v, %v", end, err)
 	}
 	if strings.Contains(log.String(), `"level":"ERROR"`) || strings.Contains(log.String(), `"level":"WARN"`) {
 		t.Error("the functions complain")
