@@ -19,6 +19,9 @@ const (
 	goodbyeTimeout = 5 * time.Second
 	// heldPolls is how many polls are open at once, where the server holds them.
 	heldPolls = 6
+	// gatherTime is how long the largest of several polls waits for slots that
+	// become free one after the other.
+	gatherTime = 2 * time.Millisecond
 	// idleFloor is the shortest pause after a poll that brought nothing, so that a
 	// server that does not hold polls is not asked in a circle.
 	idleFloor = 50 * time.Millisecond
@@ -140,12 +143,12 @@ func (r *run) poll(ctx, tasks, calls context.Context) error {
 	if r.holdsPolls() {
 		n = min(heldPolls, r.worker.opts.Concurrency)
 	}
-	most := min(maxTasks, (r.worker.opts.Concurrency+n-1)/n)
 	taking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var polls sync.WaitGroup
-	for range n {
-		polls.Go(func() { stop(r.pollAgain(taking, tasks, calls, most)) }) // one that is refused speaks for all
+	for i := range n {
+		size := sizeOf(i, n, r.worker.opts.Concurrency)
+		polls.Go(func() { stop(r.pollAgain(taking, tasks, calls, size)) }) // one that is refused speaks for all
 	}
 	polls.Wait()
 	if ctx.Err() != nil {
@@ -154,12 +157,33 @@ func (r *run) poll(ctx, tasks, calls context.Context) error {
 	return context.Cause(taking)
 }
 
-// pollAgain asks for tasks for free slots, most at a time, and starts a chain for
+// pollSize says how many tasks a poll asks for at most, and how long it waits for
+// more slots to become free before it does.
+type pollSize struct {
+	most   int
+	gather time.Duration
+}
+
+// sizeOf is the size of the i-th of n polls. The first asks for as many tasks as
+// it can, which is good for work that is there in plenty, the others at once and
+// for few, which is enough for what has just begun.
+func sizeOf(i, n, concurrency int) pollSize {
+	few := max(1, concurrency/(3*n))
+	switch {
+	case n == 1:
+		return pollSize{most: min(maxTasks, concurrency)}
+	case i == 0:
+		return pollSize{most: min(maxTasks, concurrency-(n-1)*few), gather: gatherTime}
+	}
+	return pollSize{most: min(maxTasks, few)}
+}
+
+// pollAgain asks for tasks for free slots, so many at a time, and starts a chain for
 // each, again and again. Slots that keep busy through `next` never come back
 // here, so a busy worker does not poll.
-func (r *run) pollAgain(ctx, tasks, calls context.Context, most int) error {
+func (r *run) pollAgain(ctx, tasks, calls context.Context, size pollSize) error {
 	for {
-		free := r.takeSlots(ctx, most)
+		free := r.takeSlots(ctx, size.most, size.gather)
 		if free == 0 {
 			return nil
 		}
@@ -192,21 +216,30 @@ func (r *run) pollAgain(ctx, tasks, calls context.Context, most int) error {
 	}
 }
 
-// takeSlots waits for a free slot and takes all that are free, up to a number.
-// 0: ctx ended.
-func (r *run) takeSlots(ctx context.Context, most int) int {
+// takeSlots waits for a free slot, and then for a moment for others that become
+// free, and takes them up to a number. 0: ctx ended.
+func (r *run) takeSlots(ctx context.Context, most int, moment time.Duration) int {
 	select {
 	case <-ctx.Done():
 		return 0
 	case <-r.slots:
 	}
+	over := time.After(moment)
 	for n := 1; ; n++ {
 		if n == most {
 			return n
 		}
 		select {
 		case <-r.slots:
+			continue
 		default:
+		}
+		if moment == 0 {
+			return n
+		}
+		select {
+		case <-r.slots:
+		case <-over:
 			return n
 		}
 	}
