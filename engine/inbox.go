@@ -15,6 +15,10 @@ import (
 // then on. Then the head is drained: whoever gets it takes in every result
 // that lies there, in one commit.
 
+// inboxResults is how many results go through the inbox at most, one statement
+// each. More of them are worth the head's lock: they share its turn already.
+const inboxResults = 4
+
 // Waits of a drain for a head that another process holds: 2, 4, 8 … ms.
 const (
 	drainTries   = 10
@@ -60,10 +64,13 @@ func (p *attempt) putReports(ctx context.Context) bool {
 	if p.machine == nil {
 		return false
 	}
+	results := 0
 	for _, j := range p.jobs {
-		if len(j.results) == 0 {
+		if results += len(j.results); len(j.results) == 0 || results > inboxResults {
 			return false
 		}
+	}
+	for _, j := range p.jobs {
 		for _, r := range j.results {
 			success, output, fail, refused := p.machine.CheckResult(r.token.unit, r.result)
 			if refused || !issuedTo(p.machine, r.token) {
