@@ -241,7 +241,7 @@ RETURNING ` + taskColumns
 // when a worker would have been silent for too long.
 func assign(c *conn, r *store.ClaimRequest, key, secret string, at, now int64) (task store.Task, err error) {
 	sum := sha256.Sum256([]byte(secret))
-	c.wrote = true
+	c.changed(true)
 	err = c.each(assignSQL, func(rows *sql.Rows) error {
 		task, err = scanTask(rows)
 		return err

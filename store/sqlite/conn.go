@@ -18,6 +18,7 @@ type conn struct {
 	prepared map[string]*sql.Stmt
 	count    *counters
 	wrote    bool // a statement changed rows since the flag was cleared
+	touched  bool // a statement changed rows, or failed, since the flag was cleared
 }
 
 func newConn(ctx context.Context, db *sql.DB, count *counters) (*conn, error) {
@@ -85,11 +86,16 @@ func (c *conn) exec(text string, args ...any) (int64, error) {
 	}
 	result, err := stmt.ExecContext(context.Background(), args...)
 	if err != nil {
+		c.touched = true
 		return 0, err
 	}
 	n, err := result.RowsAffected()
-	c.wrote = c.wrote || n > 0
+	c.changed(n > 0 || err != nil)
 	return n, err
+}
+
+func (c *conn) changed(rows bool) {
+	c.wrote, c.touched = c.wrote || rows, c.touched || rows
 }
 
 // each calls scan for every row.
@@ -99,10 +105,11 @@ func (c *conn) each(text string, scan func(rows *sql.Rows) error, args ...any) e
 		return err
 	}
 	rows, err := stmt.QueryContext(context.Background(), args...)
-	if err != nil {
-		return err
+	if err == nil {
+		err = drain(rows, scan)
 	}
-	return drain(rows, scan)
+	c.touched = c.touched || err != nil
+	return err
 }
 
 func drain(rows *sql.Rows, scan func(rows *sql.Rows) error) error {
@@ -129,7 +136,7 @@ func (c *conn) one(text string, dest []any, args ...any) (found bool, err error)
 // changing is one for a statement with RETURNING.
 func (c *conn) changing(text string, dest []any, args ...any) (found bool, err error) {
 	found, err = c.one(text, dest, args...)
-	c.wrote = c.wrote || found
+	c.changed(found)
 	return found, err
 }
 

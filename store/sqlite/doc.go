@@ -3,8 +3,8 @@
 //
 // SQLite has one writer at a time, so a store has one writing connection, owned
 // by one goroutine (writer.go). Writes wait in its queue; it takes all that
-// wait, gives each a savepoint of one transaction, commits, and only then
-// answers: one flush to the disk serves the group. Reads use a few connections
+// wait, runs them in one transaction, commits, and only then answers: one flush
+// to the disk serves the group. Reads use a few connections
 // of their own, each with prepared statements (conn.go); write-ahead logging
 // lets them go on beside the writer.
 //

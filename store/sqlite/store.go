@@ -114,7 +114,7 @@ func sources(o Options) (writing, reading string, err error) {
 	if !strings.HasPrefix(path, "/") { // a drive letter
 		path = "/" + path
 	}
-	base := "file://" + (&url.URL{Path: path}).EscapedPath() + fmt.Sprintf("?_pragma=busy_timeout(%d)&_pragma=cache_size(-16384)", o.BusyTimeout.Milliseconds())
+	base := "file://" + (&url.URL{Path: path}).EscapedPath() + fmt.Sprintf("?_pragma=busy_timeout(%d)&_pragma=cache_size(-16384)&_pragma=temp_store(MEMORY)", o.BusyTimeout.Milliseconds())
 	// FULL: a commit is on the disk before it is answered.
 	return base + "&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)", base + "&_query_only=1", nil
 }

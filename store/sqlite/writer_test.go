@@ -175,7 +175,7 @@ func TestWriter_ACommitThatFailsIsToldToAllMembers(t *testing.T) {
 		s := newStore(t, Options{Path: path})
 		failTimes(s, commitSQL, 2) // of the holder's transaction, which wrote nothing, and the group's
 		s.writer.fault = after(s, 1, s.writer.fault)
-		errs := inOneGroup(t, s, committing(s, growth("a", 0)), committing(s, growth("a", 0)), committing(s, growth("b", 0)))
+		errs := inOneGroup(t, s, committing(s, growth("a", 0)), committing(s, growth("a", 7)), committing(s, growth("b", 0)))
 		for i, err := range errs {
 			// The loser, too: what it lost against did not happen.
 			if !errors.Is(err, store.ErrUnknownOutcome) || isLost(err) {
@@ -203,28 +203,33 @@ func after(s *Store, n int, fault func(string) error) func(string) error {
 	}
 }
 
-func TestWriter_AGroupThatCannotUndoAMemberIsRunAgainOneByOne(t *testing.T) {
+// halfway is a growth that fails after its head is written.
+func halfway(id string, seen uint64) store.Commit {
+	c := growth(id, seen)
+	c.Removed = []store.TaskRemoval{{Key: id + "/none"}}
+	return c
+}
+
+func TestWriter_AGroupWhoseMemberFailsHalfWayIsRunAgainOneByOne(t *testing.T) {
 	for _, path := range []string{"", Memory} {
 		s := newStore(t, Options{Path: path})
-		failTimes(s, rollbackToSQL, 1)
 		runs := map[string]int{}
-		counted := func(id string, seen uint64) func() error {
-			name := fmt.Sprintf("%s after %d", id, seen)
+		counted := func(name string, c store.Commit) func() error {
 			return func() error {
-				return s.WithHeadLocked(context.Background(), store.LoadRequest{ID: id}, func(store.Loaded) (*store.Commit, error) {
+				return s.WithHeadLocked(context.Background(), store.LoadRequest{ID: c.Head.ID}, func(store.Loaded) (*store.Commit, error) {
 					runs[name]++
-					c := growth(id, seen)
 					return &c, nil
 				})
 			}
 		}
 		before := s.Stats().Commits
-		errs := inOneGroup(t, s, counted("a", 0), counted("a", 7), counted("b", 0), counted("a", 1))
+		errs := inOneGroup(t, s, counted("a after 0", growth("a", 0)), counted("loser", halfway("a", 1)),
+			counted("b after 0", growth("b", 0)), counted("a after 1", growth("a", 1)))
 		if errs[0] != nil || !isLost(errs[1]) || errs[2] != nil || errs[3] != nil {
 			t.Errorf("want only the second to lose, got %v", errs)
 		}
 		// What came after the loser was not run in the lost transaction.
-		want := map[string]int{"a after 0": 2, "a after 7": 2, "b after 0": 1, "a after 1": 1}
+		want := map[string]int{"a after 0": 2, "loser": 2, "b after 0": 1, "a after 1": 1}
 		if diff := cmp.Diff(want, runs); diff != "" {
 			t.Error(diff)
 		}
@@ -240,12 +245,12 @@ func TestWriter_AGroupThatCannotUndoAMemberIsRunAgainOneByOne(t *testing.T) {
 func TestWriter_AMemberIsRunAgainOnceOnly(t *testing.T) {
 	s := newStore(t, Options{})
 	s.writer.fault = func(text string) error {
-		if text == rollbackToSQL || text == rollbackSQL {
+		if text == rollbackSQL {
 			return errInjected
 		}
 		return nil
 	}
-	errs := inOneGroup(t, s, committing(s, growth("a", 5)), committing(s, growth("a", 0)), committing(s, growth("a", 6)))
+	errs := inOneGroup(t, s, committing(s, halfway("a", 0)), committing(s, growth("a", 0)), committing(s, halfway("a", 1)))
 	if !isLost(errs[0]) || errs[1] != nil || !isLost(errs[2]) {
 		t.Errorf("want the first and the last to lose, got %v", errs)
 	}
