@@ -38,9 +38,6 @@ type Options struct {
 	// DSQL says that the database is Aurora DSQL: NoLocks, and a schema in its
 	// own DDL (migrations_dsql), which Postgres cannot run.
 	DSQL bool
-	// NoGroups has each commit written in a transaction of its own, whatever else
-	// is to be written at that moment.
-	NoGroups bool
 	// BeforeConnect may change what a new connection is made with, such as a
 	// password that is valid for minutes. nil: none.
 	BeforeConnect func(ctx context.Context, config *pgx.ConnConfig) error
@@ -91,7 +88,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, urlError(o.URL, err)
 	}
 	s := &Store{config: config, noLocks: o.NoLocks, dsql: o.DSQL, stats: &counters{}}
-	s.groups.store, s.groups.off, s.groups.alone = s, o.NoGroups || o.NoLocks, groupAlone
+	s.groups.store, s.groups.off, s.groups.alone = s, o.NoLocks, groupAlone
 	config.MaxConns, config.PingTimeout = int32(o.MaxConns), pingTimeout
 	config.MinConns, config.MinIdleConns = 0, 0
 	config.BeforeConnect = o.BeforeConnect

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 
@@ -77,6 +78,7 @@ var commitRules = []rule{
 	{"LosesWhereThereIsNoExecution", func(t *testing.T, s store.Store) {
 		wantLost(t, s.Commit(t.Context(), following(newHead("e1"), 1)), "")
 	}},
+	{"WritesManyExecutionsAtOnceAsIfOneByOne", writesManyAtOnce},
 	{"OnlyOneOfTwoOnTheSameSeqWins", func(t *testing.T, s store.Store) {
 		h := create(t, s, "e1")
 		const writers = 8
@@ -179,4 +181,62 @@ var commitRules = []rule{
 		commit(t, s, c)
 		equal(t, "events", c.Events, got(s.History(t.Context(), "e1", 2, 0, 0))(t))
 	}},
+}
+
+// writesManyAtOnce takes executions through two commits each, all at once; every
+// third loses its second for a task that is not there.
+func writesManyAtOnce(t *testing.T, s store.Store) {
+	const n = 48
+	name := func(i int) string { return fmt.Sprintf("e%02d", i) }
+	heads, errs := make([]store.Head, n), make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			id := name(i)
+			first := creation(id, readyTask(id, "a", 2), readyTask(id, "b", 2))
+			first.Head.Tags = map[string]string{"number": id}
+			if errs[i] = s.Commit(t.Context(), first); errs[i] != nil {
+				return
+			}
+			second := following(first.Head, 3)
+			second.Removed = []store.TaskRemoval{{Key: id + "/a", Guard: store.Guard{State: store.TaskReady}}}
+			if i%3 == 0 {
+				second.Removed[0].Key = id + "/none"
+			}
+			second.Marked = []store.TaskMark{{Key: id + "/b", Guard: store.Guard{State: store.TaskReady}}}
+			second.Inserted = []store.Task{dispatchedTask(id, "c", "s1", "secret of "+id)}
+			second.Snapshot = &store.Snapshot{Seq: 5, Format: 1, Data: "of " + id}
+			second.Children = []store.NewExecution{{Head: newHead(id + ".sub"), Events: newEvents(1, 2, epoch)}}
+			second.Outbox = []store.Message{newMessage(id+"/m", id, epoch)}
+			errs[i] = s.Commit(t.Context(), second)
+			heads[i] = second.Head
+			if i%3 == 0 {
+				heads[i] = first.Head
+			}
+		})
+	}
+	all.Wait()
+	for i := range n {
+		id, lost := name(i), i%3 == 0
+		if lost {
+			wantLost(t, errs[i], id+"/none")
+		} else {
+			must(t, errs[i])
+		}
+		loaded := load(t, s, id)
+		equal(t, id, heads[i], *loaded.Head)
+		equal(t, id+": snapshot", !lost, loaded.Snapshot != nil && loaded.Snapshot.Data == "of "+id)
+		equal(t, id+": child", !lost, load(t, s, id+".sub").Head != nil)
+		equal(t, id+": messages", map[bool]int{true: 0, false: 1}[lost], len(got(s.Outbox(t.Context(), id, 9))(t)))
+		states := map[string]store.TaskState{}
+		for _, task := range tasksOf(t, s, id) {
+			states[task.Unit] = task.State
+		}
+		want := map[string]store.TaskState{"b": store.TaskHeld, "c": store.TaskDispatched}
+		if lost {
+			want = map[string]store.TaskState{"a": store.TaskReady, "b": store.TaskReady}
+		}
+		equal(t, id+": tasks", want, states)
+		equal(t, id+": events", int(heads[i].LastSeq), len(got(s.History(t.Context(), id, 0, 99, 0))(t)))
+	}
 }
