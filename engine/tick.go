@@ -35,7 +35,7 @@ func (e *Engine) Tick(ctx context.Context, max int) (TickReport, error) {
 			return report, nil
 		}
 		report.Advanced++
-		if err := e.advanceDue(ctx, id); err != nil {
+		if err := e.advanceDue(ctx, id); err != nil && ctx.Err() == nil { // the next tick finds what this one had no time for
 			report.Parked++
 			e.log.ErrorContext(ctx, "a due execution could not be advanced", "execution_id", id, "error", err)
 		}
@@ -63,6 +63,9 @@ func (e *Engine) deliverAll(ctx context.Context, report *TickReport) error {
 			continue
 		}
 		if err := e.deliver(ctx, m); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
 			e.failedMessages.failed(m.ID, e.localMS())
 			e.log.ErrorContext(ctx, "a message could not be delivered", "message", m.ID, "error", err)
 			continue
