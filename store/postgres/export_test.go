@@ -1,8 +1,11 @@
 package postgres
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
+
+	"perigee/store"
 )
 
 const conflictSQL = `DO $$ BEGIN RAISE EXCEPTION 'a conflict of the test' USING ERRCODE = '40001'; END $$`
@@ -39,4 +42,9 @@ func (s *Store) Waiting() int {
 	s.groups.mu.Lock()
 	defer s.groups.mu.Unlock()
 	return len(s.groups.waiting)
+}
+
+// CommitTogether writes commits as a group.
+func (s *Store) CommitTogether(ctx context.Context, group []*store.Commit) error {
+	return s.commitTogether(ctx, group)
 }

@@ -79,6 +79,28 @@ var hotCalls = []struct {
 			Delivered: []string{"m1", "m2"},
 		})
 	}},
+	{"Step", func(ctx context.Context, s *postgres.Store) error {
+		return s.Commit(ctx, store.Commit{
+			Seen:     store.Seen{Incarnation: 1, Seq: 10},
+			Head:     store.Head{ID: "e20020", Incarnation: 1, Status: "RUNNING", LastSeq: 11, LastAtMS: 900_000},
+			Events:   []store.Event{{Seq: 11, Type: "StepSkipped", AtMS: 900_000, Data: "{}"}},
+			Removed:  []store.TaskRemoval{{Key: "e20020/a[20020]", Guard: store.Guard{State: store.TaskDispatched, TokenHash: "h20020"}}},
+			Inserted: []store.Task{{Key: "e20020/z", ExecutionID: "e20020", Unit: "z", Queue: "q1", Input: "{}"}},
+		})
+	}},
+	{"Group", func(ctx context.Context, s *postgres.Store) error {
+		var group []*store.Commit
+		for _, id := range []string{"20040", "20060"} {
+			group = append(group, &store.Commit{
+				Seen:     store.Seen{Incarnation: 1, Seq: 10},
+				Head:     store.Head{ID: "e" + id, Incarnation: 1, Status: "RUNNING", LastSeq: 11, LastAtMS: 900_000},
+				Events:   []store.Event{{Seq: 11, Type: "StepSkipped", AtMS: 900_000, Data: "{}"}},
+				Removed:  []store.TaskRemoval{{Key: "e" + id + "/a[" + id + "]", Guard: store.Guard{State: store.TaskDispatched, TokenHash: "h" + id}}},
+				Inserted: []store.Task{{Key: "e" + id + "/z", ExecutionID: "e" + id, Unit: "z", Queue: "q1", Input: "{}"}},
+			})
+		}
+		return s.CommitTogether(ctx, group)
+	}},
 	{"Claim", func(ctx context.Context, s *postgres.Store) error {
 		_, err := s.Claim(ctx, store.ClaimRequest{Session: "s1", WorkerID: "w1", Queues: []string{"q1", "q2", "q3"}, ClaimKey: "k",
 			Secrets: []string{"a", "b"}, SessionTimeoutMS: 30_000, NowMS: 900_000})
