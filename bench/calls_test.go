@@ -38,11 +38,11 @@ func TestCalls_CostWhatTheyMay(t *testing.T) {
 	want := map[string]bill{
 		"postgres": {
 			Start: cost{1, 3, 1}, Poll: cost{1, 1, 1}, EmptyPoll: cost{1, 1, 0},
-			Complete: cost{2, 11, 1}, CompleteWithNext: cost{2, 11, 1}, Read: cost{1, 7, 0},
+			Complete: cost{1, 4, 1}, CompleteWithNext: cost{1, 4, 1}, Read: cost{1, 7, 0},
 		},
 		"sqlite": {
-			Start: cost{2, 7, 1}, Poll: cost{2, 17, 1}, EmptyPoll: cost{1, 7, 0},
-			Complete: cost{2, 13, 1}, CompleteWithNext: cost{2, 13, 1}, Read: cost{1, 4, 0},
+			Start: cost{1, 7, 1}, Poll: cost{2, 17, 1}, EmptyPoll: cost{1, 7, 0},
+			Complete: cost{1, 7, 1}, CompleteWithNext: cost{1, 8, 1}, Read: cost{1, 4, 0},
 		},
 	}
 	onBothStores(t, func(t *testing.T, store string, k *stack) {
@@ -100,12 +100,11 @@ func TestFanOut_TakesTwoCommitsAnElementAtMost(t *testing.T) {
 }
 
 // walBytes bounds what Postgres writes ahead for a workflow whose three steps are
-// given and give 200 bytes. The aim is 10 000; docs/performance.md says what it
-// is made of.
-const walBytes = 14_500
+// given and give 200 bytes; docs/performance.md says what it is made of.
+const walBytes = 10_000
 
 func TestWorkflow_OfThreeStepsWritesLittle(t *testing.T) {
-	k, err := openStack(t.Context(), pgtest.URL(t), engine.Options{})
+	k, err := openStack(t.Context(), pgtest.URL(t), engine.Options{HoldPolls: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,16 +118,22 @@ func TestWorkflow_OfThreeStepsWritesLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	const n = 100
-	before := pgtest.WALBytes(t)
-	for i := range n {
-		if err := runOne(t.Context(), c, sequentialName(3), sequentialName(3)+"-measured", i); err != nil {
-			t.Fatal(err)
+	// The server's own work (a vacuum, a checkpoint) may fall into one measurement.
+	const n, measurements = 100, 3
+	for m := range measurements {
+		before := pgtest.WALBytes(t)
+		for i := range n {
+			if err := runOne(t.Context(), c, sequentialName(3), "order", m*n+i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := (pgtest.WALBytes(t) - before) / n
+		t.Logf("%d bytes a workflow", got)
+		if got <= walBytes {
+			return
 		}
 	}
-	if got := (pgtest.WALBytes(t) - before) / n; got > walBytes {
-		t.Errorf("%d bytes a workflow, expected at most %d", got, walBytes)
-	}
+	t.Errorf("expected at most %d bytes a workflow in one of %d measurements", walBytes, measurements)
 }
 
 func TestCall_OfAStepAllocatesLittle(t *testing.T) {

@@ -25,6 +25,8 @@ type ledger interface {
 	advance(ctx context.Context, id string, seq int64, state []byte) error
 	// element notes one finished element of a fan-out, apart from the state.
 	element(ctx context.Context, id string, n int, output []byte) error
+	// note moves the row on by one event, wherever it stands.
+	note(ctx context.Context, id string, state []byte) error
 	close()
 }
 
@@ -65,6 +67,24 @@ func (s *suite) limits(ctx context.Context, store string) error {
 		return err
 	}
 	s.sheet.add(limit(s4), store, took[0]/1000, "s")
+	return s.hotRow(ctx, l, store)
+}
+
+// hotRow measures how often 16 writers move one row on.
+func (s *suite) hotRow(ctx context.Context, l ledger, store string) error {
+	state, err := json.Marshal(newDocument("e"))
+	if err != nil {
+		return err
+	}
+	if err := l.begin(ctx, "e", state); err != nil {
+		return err
+	}
+	n := s.count(1600)
+	began := time.Now()
+	if _, err := together(n, 16, func(int) (float64, error) { return 0, l.note(ctx, "e", state) }); err != nil {
+		return err
+	}
+	s.sheet.add(limit(writers), store, float64(n)/time.Since(began).Seconds(), "commits/s")
 	return nil
 }
 
@@ -183,6 +203,12 @@ func (t *table) element(ctx context.Context, id string, n int, output []byte) er
 	return err
 }
 
+func (t *table) note(ctx context.Context, id string, state []byte) error {
+	_, err := t.pool.Exec(ctx, `WITH moved AS (UPDATE ledger SET seq = seq + 1 WHERE id = $1 RETURNING seq) INSERT INTO ledger_events SELECT $1, seq, $2 FROM moved`,
+		id, event("noted", state))
+	return err
+}
+
 func (t *table) close() { t.pool.Close() }
 
 // file is a ledger in SQLite, which flushes each commit to the disk.
@@ -251,6 +277,17 @@ func (f *file) advance(ctx context.Context, id string, seq int64, state []byte) 
 func (f *file) element(ctx context.Context, id string, n int, output []byte) error {
 	return f.commit(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO ledger_elements VALUES (?, ?, ?)`, id, n, event("succeeded", output))
+		return err
+	})
+}
+
+func (f *file) note(ctx context.Context, id string, state []byte) error {
+	return f.commit(ctx, func(tx *sql.Tx) error {
+		var seq int64
+		if err := tx.QueryRowContext(ctx, `UPDATE ledger SET seq = seq + 1 WHERE id = ? RETURNING seq`, id).Scan(&seq); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO ledger_events VALUES (?, ?, ?)`, id, seq, event("noted", state))
 		return err
 	})
 }

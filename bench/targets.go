@@ -40,10 +40,11 @@ const (
 
 func limit(name string) string { return "limit " + name }
 func dbos(name string) string  { return "dbos " + name }
+func floor(name string) string { return "floor " + name }
 
 // limits say with what of the same run a figure is compared.
 var limits = map[string]string{
-	s1: limit(s1), s2: limit(s2), s3: limit(s3), s4: limit(s4), many: limit(s1),
+	s1: limit(s1), s2: limit(s2), s3: limit(s3), s4: limit(s4), many: limit(s1), writers: limit(writers),
 	s4Last: s4First, wideLast: wideFirst, foldTime: decodeTime, replayTime: readTime, roundTime: celTime, warmLate: warmEarly, coldFull: coldHalf,
 }
 
@@ -58,18 +59,26 @@ type target struct {
 var targets = []target{
 	{s1, limit(s1), "postgres", true, 0.5},
 	{s1, limit(s1), "sqlite", true, 0.5},
-	{s2, limit(s2), "sqlite", false, 1.8},
+	{s1, floor(s1), "postgres", true, 0.5},
+	{s1, floor(s1), "sqlite", true, 0.5},
 	{s1, dbos(s1), "postgres", true, 1.5},
+	{s1, dbos(s1), "sqlite", true, 1.5},
+	{s2, floor(s2), "postgres", false, 1.6},
+	{s2, floor(s2), "sqlite", false, 1.8},
 	{s2, dbos(s2), "postgres", false, 0.8},
 	{s3, dbos(s3), "postgres", false, 0.5},
+	{s3, dbos(s3), "sqlite", false, 1},
 	{s4, dbos(s4), "postgres", false, 0.6},
-	{s1, dbos(s1), "sqlite", true, 1.5},
 	{s4Last, s4First, "postgres", false, 1.1},
 	{s4Last, s4First, "sqlite", false, 1.1},
-	{wideLast, wideFirst, "postgres", false, 1.5},
-	{wideLast, wideFirst, "sqlite", false, 1.5},
-	{many, s1, "postgres", true, 1},
-	{many, s1, "sqlite", true, 1},
+	{wide, "", "postgres", false, 20},
+	{wide, "", "sqlite", false, 20},
+	{wideLast, wideFirst, "postgres", false, 1.3},
+	{wideLast, wideFirst, "sqlite", false, 1.3},
+	{many, s1, "postgres", true, 1.2},
+	{many, s1, "sqlite", true, 1.5},
+	{writers, limit(writers), "postgres", true, 0.7},
+	{writers, limit(writers), "sqlite", true, 0.7},
 	{workflowCommits, "", "postgres", false, 5},
 	{workflowWAL, "", "postgres", false, 10_000},
 	{fanCommits, "", "postgres", false, 204},

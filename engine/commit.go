@@ -167,14 +167,21 @@ func (p *attempt) projectTasks(c *store.Commit) {
 			c.Removed = append(c.Removed, store.TaskRemoval{Key: taskKey(p.id, unit), Guard: before.guard})
 		}
 		if byNext {
-			now.Input = "" // its history has it, for who asks again
-			c.Inserted = append(c.Inserted, now)
+			c.Inserted = append(c.Inserted, bare(now))
 		} else if row, ok := p.machine.Row(unit); ok && u.Status == history.UnitScheduled {
 			ready := p.engine.readyTask(p.machine, unit, row, seq)
 			ready.RootID = p.rootID()
 			c.Inserted = append(c.Inserted, ready)
 		}
 	}
+}
+
+// bare is the row of a task that is dispatched as it is inserted: who holds it.
+// What it is nobody reads but the call that is repeated after a lost reply, and
+// that one finds it in the history (Engine.recall).
+func bare(t store.Task) store.Task {
+	t.Queue, t.TaskName, t.ContractVersion, t.Workflow, t.WorkflowVersion, t.Input = "", "", "", "", "", ""
+	return t
 }
 
 // readyTask is the queue row of a scheduled unit, without the root, which its

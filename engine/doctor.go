@@ -225,12 +225,15 @@ func rowDifference(unit string, want, have store.Task) []string {
 		differ("state", stateName(want.State), stateName(have.State))
 		return d
 	}
-	differ("queue", want.Queue, have.Queue)
+	isBare := have.TaskName == "" && want.State != store.TaskReady
+	if !isBare {
+		differ("queue", want.Queue, have.Queue)
+	}
 	differ("attempt", want.Attempt, have.Attempt)
 	differ("redelivery", want.Redelivery, have.Redelivery)
 	differ("timeout_ms", want.TimeoutMS, have.TimeoutMS)
 	differ("root", want.RootID, have.RootID)
-	if want.Input != have.Input && (want.State == store.TaskReady || have.Input != "") {
+	if want.Input != have.Input && !isBare {
 		d = append(d, fmt.Sprintf("task %s: its input is not that of its history", unit))
 	}
 	if want.State == store.TaskReady {

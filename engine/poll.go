@@ -161,7 +161,7 @@ func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []A
 		e.hub.wakeQueues(r.Queues) // for a poll that relied on this claim
 	}
 	if c.Repeated {
-		if err := e.recallInputs(ctx, c.Tasks); err != nil {
+		if c.Tasks, err = e.recall(ctx, c.Tasks); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -177,23 +177,28 @@ func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []A
 	return assignments, c.DueIDs, nil
 }
 
-// recallInputs fills in the inputs of tasks that are handed out again. The row of
-// one that was dispatched as it was made has none: its history does.
-func (e *Engine) recallInputs(ctx context.Context, tasks []store.Task) error {
-	for i := range tasks {
-		t := &tasks[i]
-		if t.Input != "" {
+// recall fills in what bare rows do not say of tasks that are handed out again.
+// One that has moved on since it was read is left out.
+func (e *Engine) recall(ctx context.Context, tasks []store.Task) (known []store.Task, err error) {
+	for _, t := range tasks {
+		if t.TaskName != "" {
+			known = append(known, t)
 			continue
 		}
 		m, err := e.load(ctx, t.ExecutionID)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if u := m.State().Unit(t.Unit); u != nil {
-			t.Input = string(u.Input)
+		row, ok := m.Row(t.Unit)
+		if !ok {
+			continue
 		}
+		full := e.readyTask(m, t.Unit, row, t.ReadySeq)
+		t.Queue, t.TaskName, t.ContractVersion = full.Queue, full.TaskName, full.ContractVersion
+		t.Workflow, t.WorkflowVersion, t.Input = full.Workflow, full.WorkflowVersion, full.Input
+		known = append(known, t)
 	}
-	return nil
+	return known, nil
 }
 
 // dueWithPoll is how many due executions a poll sees to.

@@ -69,7 +69,9 @@ const (
 )
 
 // Task is a row of the queue: a unit that is ready or with a worker, and all
-// that an assignment needs, so that a poll loads no history.
+// that an assignment needs, so that a poll loads no history. A row that was
+// dispatched as it was inserted may be bare, which is without queue, task,
+// workflow and input: nobody has to find it, and its history knows them.
 type Task struct {
 	Key         string // "<execution id>/<unit key>", also the idempotency key
 	ExecutionID string
@@ -86,7 +88,7 @@ type Task struct {
 	Workflow        string
 	WorkflowVersion string
 	RootID          string // of the head
-	Input           string // JSON text; "" where the row was dispatched as it was inserted: its history has it
+	Input           string // JSON text
 	Attempt         uint32
 	Redelivery      bool
 	TimeoutMS       int64 // of the attempt
