@@ -184,19 +184,30 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // throughput is S1.
 func (d *deployment) throughput(ctx context.Context) error {
 	n := d.count(1000)
+	return d.withProcessors(ctx, "S1", n, func() error {
+		began := time.Now()
+		if _, err := d.each(ctx, sequentialName(3), n, 16); err != nil {
+			return err
+		}
+		d.sheet.add(s1, d.store, float64(n)/time.Since(began).Seconds(), "workflows/s")
+		return nil
+	})
+}
+
+// withProcessors runs n workflows and adds what everyone used of the processors
+// for each.
+func (d *deployment) withProcessors(ctx context.Context, scenario string, n int, run func() error) error {
 	used, err := d.processors(ctx)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
-	if _, err := d.each(ctx, sequentialName(3), n, 16); err != nil {
+	if err := run(); err != nil {
 		return err
 	}
-	d.sheet.add(s1, d.store, float64(n)/time.Since(began).Seconds(), "workflows/s")
 	after, err := d.processors(ctx)
 	for _, who := range []string{"server", "worker", "client", "database"} {
 		if _, there := after[who]; there {
-			d.sheet.add("S1 processor time of the "+who, d.store, milliseconds(after[who]-used[who])/float64(n), "ms/workflow")
+			d.sheet.add(scenario+" processor time of the "+who, d.store, milliseconds(after[who]-used[who])/float64(n), "ms/workflow")
 		}
 	}
 	return err
@@ -225,11 +236,14 @@ func (d *deployment) processors(ctx context.Context) (map[string]time.Duration, 
 
 // latency is S2.
 func (d *deployment) latency(ctx context.Context) error {
-	took, err := d.each(ctx, sequentialName(3), d.count(200), 1)
-	if err == nil {
-		d.sheet.add(s2, d.store, median(took), "ms p50")
-	}
-	return err
+	n := d.count(200)
+	return d.withProcessors(ctx, "S2", n, func() error {
+		took, err := d.each(ctx, sequentialName(3), n, 1)
+		if err == nil {
+			d.sheet.add(s2, d.store, median(took), "ms p50")
+		}
+		return err
+	})
 }
 
 // fanOut is S3.
