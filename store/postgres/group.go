@@ -37,7 +37,8 @@ type groups struct {
 	alone time.Duration // groupAlone
 
 	mu      sync.Mutex
-	busy    bool // a group is written, and has not been for long
+	turns   int // groups so far
+	turn    int // the last group, while it is written and has not been for long; else 0
 	waiting []*member
 }
 
@@ -54,34 +55,44 @@ func (g *groups) write(ctx context.Context, c *store.Commit) (err error) {
 		return g.store.commitAlone(ctx, c)
 	}
 	g.mu.Lock()
-	if g.busy {
+	if g.turn != 0 {
 		m := &member{ctx: ctx, commit: c, done: make(chan error, 1)}
 		g.waiting = append(g.waiting, m)
+		turn := g.turn
 		g.mu.Unlock()
-		return g.await(m)
+		return g.await(m, turn)
 	}
-	g.busy = true
+	turn := g.nextTurn()
 	g.mu.Unlock()
-	g.lead(func() { err = g.store.commitAlone(ctx, c) })
-	return err
+	defer g.pass(turn)
+	return g.store.commitAlone(ctx, c)
 }
 
-// lead writes a group. The next is written when this one is, or has taken long.
-func (g *groups) lead(write func()) {
-	pass := sync.OnceFunc(g.pass)
-	defer pass()
-	defer time.AfterFunc(g.alone, pass).Stop()
-	write()
+func (g *groups) nextTurn() int {
+	g.turns++
+	g.turn = g.turns
+	return g.turn
 }
 
-// await waits for a member's group. Whoever gives up before it was formed has
-// written nothing; after that nobody knows.
-func (g *groups) await(m *member) error {
-	select {
-	case err := <-m.done:
-		return err
-	case <-m.ctx.Done():
+// await waits for a member's group, and has it written when the one before takes
+// long. Whoever gives up before it was formed has written nothing; after that
+// nobody knows.
+func (g *groups) await(m *member, turn int) error {
+	patience := time.NewTicker(g.alone)
+	defer patience.Stop()
+	for {
+		select {
+		case err := <-m.done:
+			return err
+		case <-patience.C:
+			turn = g.pass(turn)
+		case <-m.ctx.Done():
+			return g.leave(m)
+		}
 	}
+}
+
+func (g *groups) leave(m *member) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i, other := range g.waiting {
@@ -93,17 +104,27 @@ func (g *groups) await(m *member) error {
 	return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, m.ctx.Err())
 }
 
-// pass has the next group written, if there is one.
-func (g *groups) pass() {
-	if group := g.next(); len(group) > 0 {
-		go g.lead(func() { g.together(group) })
+// pass has the next group written, if there is one, unless that was done in this
+// turn. It gives the turn that it is now.
+func (g *groups) pass(turn int) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.turn != turn {
+		return g.turn
 	}
+	g.turn = 0
+	if group := g.next(); len(group) > 0 {
+		turn := g.nextTurn()
+		go func() {
+			defer g.pass(turn)
+			g.together(group)
+		}()
+	}
+	return g.turn
 }
 
 // next forms a group of those who wait, no execution twice; none of nobody.
 func (g *groups) next() (group []*member) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	taken, bytes := map[string]bool{}, 0
 	left := g.waiting[:0]
 	for _, m := range g.waiting {
@@ -117,7 +138,6 @@ func (g *groups) next() (group []*member) {
 	}
 	clear(g.waiting[len(left):])
 	g.waiting = left
-	g.busy = len(group) > 0
 	return group
 }
 

@@ -32,10 +32,15 @@ type reports struct {
 	max int // calls at once
 
 	mu       sync.Mutex
-	underWay int
-	slow     int             // of underWay
+	underWay map[*call]bool
 	busy     map[string]bool // executions that a call under way reports to
 	waiting  []*report
+}
+
+// call is one on its way.
+type call struct {
+	batch []*report
+	began time.Time
 }
 
 // report is one result on its way.
@@ -53,67 +58,83 @@ func (q *reports) report(ctx context.Context, execution string, result client.Re
 	p := &report{execution: execution, result: result, session: session, done: make(chan *client.Task, 1)}
 	q.mu.Lock()
 	q.waiting = append(q.waiting, p)
+	c := q.take()
 	q.mu.Unlock()
-	q.start(ctx)
-	return <-p.done
+	if c != nil {
+		if len(c.batch) == 1 && c.batch[0] == p {
+			q.carry(ctx, c) // nobody waits: it goes at once
+			return <-p.done
+		}
+		go q.carry(ctx, c)
+	}
+	return q.await(ctx, p)
+}
+
+// await waits for the answer to a result. Where the calls under way take long
+// another starts.
+func (q *reports) await(ctx context.Context, p *report) *client.Task {
+	patience := time.NewTicker(slowReport)
+	defer patience.Stop()
+	for {
+		select {
+		case next := <-p.done:
+			return next
+		case <-patience.C:
+			q.start(ctx)
+		}
+	}
 }
 
 // start makes the next call, if there is something to report and room for it.
 func (q *reports) start(ctx context.Context) {
-	if batch := q.take(); len(batch) > 0 {
-		go q.call(ctx, batch)
+	q.mu.Lock()
+	c := q.take()
+	q.mu.Unlock()
+	if c != nil {
+		go q.carry(ctx, c)
 	}
 }
 
 // take removes the next batch from the queue, of executions to which no other
-// call reports; nothing where it is not time for a call.
-func (q *reports) take() (batch []*report) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.underWay == q.max || q.underWay-q.slow == promptReports {
+// call reports; nil where it is not time for a call.
+func (q *reports) take() *call {
+	now, prompt := time.Now(), 0
+	for c := range q.underWay {
+		if now.Sub(c.began) < slowReport {
+			prompt++
+		}
+	}
+	if len(q.underWay) == q.max || prompt >= promptReports {
 		return nil
 	}
-	size := 0
+	c, size := &call{began: now}, 0
 	left := q.waiting[:0]
 	for _, p := range q.waiting {
 		bytes := len(p.result.Output)
-		if q.busy[p.execution] || len(batch) == maxTasks || len(batch) > 0 && size+bytes > maxBatchBytes {
+		if q.busy[p.execution] || len(c.batch) == maxTasks || len(c.batch) > 0 && size+bytes > maxBatchBytes {
 			left = append(left, p)
 			continue
 		}
-		batch, size = append(batch, p), size+bytes
+		c.batch, size = append(c.batch, p), size+bytes
 	}
 	clear(q.waiting[len(left):])
 	q.waiting = left
-	for _, p := range batch {
+	if len(c.batch) == 0 {
+		return nil
+	}
+	for _, p := range c.batch {
 		q.busy[p.execution] = true
 	}
-	if len(batch) > 0 {
-		q.underWay++
-	}
-	return batch
+	q.underWay[c] = true
+	return c
 }
 
-// call reports a batch; then, or when that takes long, the next call starts.
-func (q *reports) call(ctx context.Context, batch []*report) {
-	var ended, slow bool
-	timer := time.AfterFunc(slowReport, func() {
-		q.mu.Lock()
-		if slow = !ended; slow {
-			q.slow++
-		}
-		q.mu.Unlock()
-		q.start(ctx)
-	})
-	q.send(ctx, batch)
-	timer.Stop()
+// carry reports a batch; then the next call starts.
+func (q *reports) carry(ctx context.Context, c *call) {
+	q.send(ctx, c.batch)
 	q.mu.Lock()
-	ended = true
-	q.underWay--
-	if slow {
-		q.slow--
-	}
-	for _, p := range batch {
+	delete(q.underWay, c)
+	for _, p := range c.batch {
 		delete(q.busy, p.execution)
 	}
 	q.mu.Unlock()

@@ -50,7 +50,7 @@ func newRun(w *Worker) *run {
 		slots:  make(chan struct{}, w.opts.Concurrency),
 		held:   make(map[string]*holding, w.opts.Concurrency),
 	}
-	r.reports = reports{run: r, max: w.opts.Reports, busy: map[string]bool{}}
+	r.reports = reports{run: r, max: w.opts.Reports, underWay: map[*call]bool{}, busy: map[string]bool{}}
 	for range w.opts.Concurrency {
 		r.slots <- struct{}{}
 	}
