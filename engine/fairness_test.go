@@ -223,3 +223,21 @@ func TestClock_IsNotTrustedWhereTheProcessStoodStill(t *testing.T) {
 		t.Error("an answer is trusted although a clock stood still")
 	}
 }
+
+// An answer that was long on its way names a moment before the one that is known:
+// what starts after it must not look older than what started before.
+func TestClock_DoesNotStepBackForALateAnswer(t *testing.T) {
+	_, engines := openEngines(t, 1, Options{})
+	e := engines[0]
+	e.clock.learn(fairEpoch)
+	before, _ := e.clock.now(e)
+	e.clock.learn(fairEpoch - 20)
+	if after, _ := e.clock.now(e); after < before {
+		t.Errorf("%d ms after %d", after, before)
+	}
+	e.clock.at = e.clock.at.Add(-2 * keptFor) // long ago
+	e.clock.learn(fairEpoch)
+	if after, _ := e.clock.now(e); after > fairEpoch+keptFor.Milliseconds() {
+		t.Errorf("%d ms ahead of what the database said", after-fairEpoch)
+	}
+}

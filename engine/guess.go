@@ -107,13 +107,22 @@ type dbClock struct {
 	wall   time.Time
 }
 
-// learn takes in a moment that the database has just named.
+// learn takes in a moment that the database has just named. An answer that was
+// long on its way says less than what is known: the estimate would step back, and
+// what begins next would look older than what began before.
 func (c *dbClock) learn(ms int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
+	if known := c.saidMS + now.Sub(c.at).Milliseconds(); c.saidMS != 0 && ms < known && now.Sub(c.at) < keptFor {
+		return
+	}
 	c.saidMS, c.at, c.wall = ms, now, now.Round(0)
 }
+
+// keptFor is how long an estimate stands against an answer that says less: short
+// enough that a clock which runs faster than the database's is put right.
+const keptFor = time.Second
 
 // trustedFor bounds how long the process's own clock carries the estimate.
 const trustedFor = 10 * time.Second
