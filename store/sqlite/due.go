@@ -40,9 +40,9 @@ SELECT
 // would cost every task for a figure that is seldom read.
 const oldestReadySQL = `
 WITH RECURSIVE queues (queue) AS (
-    SELECT MIN(queue) FROM tasks
+    SELECT MIN(queue) FROM tasks WHERE state = 0
     UNION ALL
-    SELECT (SELECT MIN(t.queue) FROM tasks t WHERE t.queue > queues.queue)
+    SELECT (SELECT MIN(t.queue) FROM tasks t WHERE t.queue > queues.queue AND t.state = 0)
     FROM queues
     WHERE queue IS NOT NULL
 )
