@@ -41,8 +41,8 @@ func TestCalls_CostWhatTheyMay(t *testing.T) {
 			Complete: cost{1, 4, 1}, CompleteWithNext: cost{1, 4, 1}, Read: cost{1, 7, 0},
 		},
 		"sqlite": {
-			Start: cost{1, 7, 1}, Poll: cost{2, 17, 1}, EmptyPoll: cost{1, 7, 0},
-			Complete: cost{1, 7, 1}, CompleteWithNext: cost{1, 8, 1}, Read: cost{1, 4, 0},
+			Start: cost{1, 5, 1}, Poll: cost{2, 17, 1}, EmptyPoll: cost{1, 7, 0},
+			Complete: cost{1, 6, 1}, CompleteWithNext: cost{1, 6, 1}, Read: cost{1, 4, 0},
 		},
 	}
 	onBothStores(t, func(t *testing.T, store string, k *stack) {

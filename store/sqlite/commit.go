@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"perigee/store"
 )
@@ -151,15 +152,30 @@ func guarded(c *conn, key string, g store.Guard, ready, issued string) (err erro
 	return err
 }
 
-const appendEventSQL = `
+const appendEventsSQL = `
 INSERT INTO events (execution_id, seq, type, at, data)
-VALUES (?, ?, ?, ?, ?)`
+VALUES `
+
+// eventsAtOnce bounds the events of one statement. Most commits have no more.
+const eventsAtOnce = 4
+
+// appendEventsOf are the texts for one event to eventsAtOnce.
+var appendEventsOf = func() (texts [eventsAtOnce + 1]string) {
+	for n := 1; n <= eventsAtOnce; n++ {
+		texts[n] = appendEventsSQL + strings.Repeat("(?, ?, ?, ?, ?), ", n-1) + "(?, ?, ?, ?, ?)"
+	}
+	return texts
+}()
 
 func appendEvents(c *conn, id string, events []store.Event) error {
-	for i := range events {
-		e := &events[i]
-		if _, err := c.exec(appendEventSQL, id, int64(e.Seq), e.Type, e.AtMS, e.Data); err != nil {
-			return fmt.Errorf("append event %d of %s: %w", e.Seq, id, err)
+	for few := range slices.Chunk(events, eventsAtOnce) {
+		args := make([]any, 0, 5*eventsAtOnce)
+		for i := range few {
+			e := &few[i]
+			args = append(args, id, int64(e.Seq), e.Type, e.AtMS, e.Data)
+		}
+		if _, err := c.exec(appendEventsOf[len(few)], args...); err != nil {
+			return fmt.Errorf("append events from %d of %s: %w", few[0].Seq, id, err)
 		}
 	}
 	return nil
