@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -95,11 +96,9 @@ func (g *groups) await(m *member, turn int) error {
 func (g *groups) leave(m *member) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i, other := range g.waiting {
-		if other == m {
-			g.waiting = append(g.waiting[:i], g.waiting[i+1:]...)
-			return m.ctx.Err()
-		}
+	if i := slices.Index(g.waiting, m); i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+		return m.ctx.Err()
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, m.ctx.Err())
 }
@@ -184,11 +183,7 @@ func (g *groups) together(group []*member) {
 
 // commitAlone writes one commit.
 func (s *Store) commitAlone(ctx context.Context, c *store.Commit) error {
-	err := s.write(ctx, "commit", func(sc *script) {
-		if err := apply(sc, c); err != nil {
-			sc.err = err
-		}
-	})
+	err := s.write(ctx, "commit", func(sc *script) { sc.err = apply(sc, c) })
 	return lostOnConflict(err)
 }
 

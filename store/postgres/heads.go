@@ -10,19 +10,9 @@ import (
 	"perigee/store"
 )
 
-// A division by zero tells that the head is not where it was seen, and undoes
+// A division by zero tells that a head is not where it was seen, and undoes
 // the whole in the same round trip.
-const moveHeadSQL = `
-WITH moved AS (
-    UPDATE executions
-    SET status = $1, last_seq = $2, last_at = $3, due_at = NULLIF($4::bigint, 0), finished_at = NULLIF($5::bigint, 0), error_count = $6
-    WHERE id = $7 AND incarnation = $8 AND last_seq = $9
-    RETURNING 1
-)
-SELECT 1 / count(*)
-FROM moved`
-
-const moveSeveralHeadsSQL = `
+var moveHeadsSQL = forRows(`
 WITH moved AS (
     UPDATE executions e
     SET status = h.status, last_seq = h.last_seq, last_at = h.last_at, due_at = NULLIF(h.due_at, 0), finished_at = NULLIF(h.finished_at, 0),
@@ -33,19 +23,15 @@ WITH moved AS (
     RETURNING 1
 )
 SELECT 1 / CASE WHEN count(*) = cardinality($1::text[]) THEN 1 ELSE 0 END
-FROM moved`
+FROM moved`)
 
 // moveHeads moves heads on, if they are still where they were seen.
 func moveHeads(sc *script, heads []movedHead) {
 	if len(heads) == 0 {
 		return
 	}
-	sql := moveSeveralHeadsSQL
-	if len(heads) == 1 {
-		sql = moveHeadSQL
-	}
 	number := func(member func(*movedHead) int64) any { return column(heads, member) }
-	sc.add(sql, nil,
+	sc.add(moveHeadsSQL.of(len(heads)), nil,
 		column(heads, func(h *movedHead) string { return h.Status }),
 		number(func(h *movedHead) int64 { return int64(h.LastSeq) }),
 		number(func(h *movedHead) int64 { return h.LastAtMS }),
