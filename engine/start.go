@@ -42,11 +42,15 @@ func (e *Engine) Start(ctx context.Context, r StartRequest) (Started, error) {
 	if err != nil {
 		return Started{}, fromStore(err, "definition")
 	}
+	if r.Wait <= 0 {
+		created, err := e.start(ctx, r, program)
+		return Started{ExecutionID: r.ExecutionID, Created: created}, err
+	}
 	f := e.hub.follow(r.ExecutionID, true)
 	created, err := e.start(ctx, r, program)
-	if err != nil || r.Wait <= 0 {
+	if err != nil {
 		e.hub.unfollow(r.ExecutionID, f)
-		return Started{ExecutionID: r.ExecutionID, Created: created}, err
+		return Started{ExecutionID: r.ExecutionID}, err
 	}
 	return Started{ExecutionID: r.ExecutionID, Created: created, State: e.endOfStarted(ctx, r, created, f)}, nil
 }
