@@ -107,7 +107,7 @@ func (c *stateCache) dispatched(seq uint64, t store.Task) {
 		w.head = nil
 		return
 	}
-	event := dispatchOf(t)
+	event := t.Dispatch()
 	w.machine = w.machine.Clone()
 	w.machine.Replay(history.Record{Seq: seq, TimestampMS: t.DispatchedMS, Event: event})
 	head := *w.head
@@ -117,17 +117,6 @@ func (c *stateCache) dispatched(seq uint64, t store.Task) {
 	w.size.events++
 	w.size.eventsBytes += bytes
 	c.used += bytes
-}
-
-// dispatchOf is the event by which a claim dispatches a task.
-func dispatchOf(t store.Task) history.StepDispatched {
-	e := history.StepDispatched{
-		Step: t.Unit, Attempt: t.Attempt, Token: t.TokenHash, WorkerID: t.WorkerID, WorkerSession: t.Session,
-	}
-	if t.DeadlineMS != 0 {
-		e.DeadlineMS = &t.DeadlineMS
-	}
-	return e
 }
 
 // moved says that an execution's history went on without its warm machine.

@@ -277,10 +277,7 @@ func (e *Engine) dispatchTo(m *decide.Machine, unit string, seq uint64, row deci
 	t.DispatchedMS = m.Now()
 	t.DeadlineMS = t.DispatchedMS + t.TimeoutMS
 	t.DueAtMS = min(t.DeadlineMS, t.DispatchedMS+e.opts.SessionTimeout.Milliseconds())
-	deadline := t.DeadlineMS
-	m.Dispatch(unit, history.StepDispatched{
-		Token: t.TokenHash, WorkerID: t.WorkerID, WorkerSession: t.Session, DeadlineMS: &deadline,
-	})
+	m.Dispatch(unit, t.Dispatch())
 	return t
 }
 

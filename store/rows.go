@@ -1,5 +1,7 @@
 package store
 
+import "perigee/engine/history"
+
 // Definition is a registered workflow version.
 type Definition struct {
 	Name        string
@@ -106,6 +108,17 @@ type Task struct {
 
 	// While reported.
 	Report *Report
+}
+
+// Dispatch is the event by which a dispatched task came to its worker.
+func (t Task) Dispatch() history.StepDispatched {
+	e := history.StepDispatched{
+		Step: t.Unit, Attempt: t.Attempt, Token: t.TokenHash, WorkerID: t.WorkerID, WorkerSession: t.Session,
+	}
+	if t.DeadlineMS != 0 {
+		e.DeadlineMS = &t.DeadlineMS
+	}
+	return e
 }
 
 // Report is a result that waits in the inbox.

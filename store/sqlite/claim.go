@@ -251,11 +251,6 @@ func assign(c *conn, r *store.ClaimRequest, key, secret string, at, now int64) (
 
 // dispatched is the event of a row that was just assigned.
 func dispatched(t store.Task, seq int64) store.Event {
-	e := history.StepDispatched{
-		Step: t.Unit, Attempt: t.Attempt, Token: t.TokenHash, WorkerID: t.WorkerID, WorkerSession: t.Session,
-	}
-	if t.DeadlineMS != 0 {
-		e.DeadlineMS = &t.DeadlineMS
-	}
+	e := t.Dispatch()
 	return store.Event{Seq: uint64(seq), Type: string(e.Type()), AtMS: t.DispatchedMS, Data: string(history.AppendFields(nil, e))}
 }
