@@ -134,7 +134,7 @@ func (p *attempt) decide(l store.Loaded, warm warmState) (c *store.Commit, err e
 	more := p.machine.Run()
 	for _, j := range p.jobs {
 		if j.next = nil; j.after != nil && j.err == nil {
-			j.next = p.rooted(j.after(p.machine))
+			j.next = j.after(p)
 			p.next = append(p.next, j.next...)
 		}
 	}

@@ -72,14 +72,6 @@ func (p *attempt) rootID() string {
 	return p.loaded.Head.RootID
 }
 
-// rooted names the root in task rows.
-func (p *attempt) rooted(tasks []store.Task) []store.Task {
-	for i := range tasks {
-		tasks[i].RootID = p.rootID()
-	}
-	return tasks
-}
-
 // headOf projects a state to its head row, without what history does not know
 // (incarnation, root and tags). more: there is work left to do at once.
 func headOf(m *decide.Machine, more bool) store.Head {
@@ -169,9 +161,7 @@ func (p *attempt) projectTasks(c *store.Commit) {
 		if byNext {
 			c.Inserted = append(c.Inserted, bare(now))
 		} else if row, ok := p.machine.Row(unit); ok && u.Status == history.UnitScheduled {
-			ready := p.engine.readyTask(p.machine, unit, row, seq)
-			ready.RootID = p.rootID()
-			c.Inserted = append(c.Inserted, ready)
+			c.Inserted = append(c.Inserted, readyTask(p.machine, p.rootID(), unit, row, seq))
 		}
 	}
 }
@@ -184,9 +174,9 @@ func bare(t store.Task) store.Task {
 	return t
 }
 
-// readyTask is the queue row of a scheduled unit, without the root, which its
-// history does not know.
-func (e *Engine) readyTask(m *decide.Machine, unit string, row decide.QueueRow, seq uint64) store.Task {
+// readyTask is the queue row of a scheduled unit. Its history does not know the
+// root, which is the head's.
+func readyTask(m *decide.Machine, root, unit string, row decide.QueueRow, seq uint64) store.Task {
 	s := m.State()
 	u := s.Unit(unit)
 	return store.Task{
@@ -202,6 +192,7 @@ func (e *Engine) readyTask(m *decide.Machine, unit string, row decide.QueueRow, 
 		ContractVersion: row.ContractVersion,
 		Workflow:        s.Workflow,
 		WorkflowVersion: s.Version,
+		RootID:          root,
 		Input:           string(u.Input),
 		Attempt:         u.Attempt,
 		Redelivery:      u.Redelivery,

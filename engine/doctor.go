@@ -260,8 +260,7 @@ func (e *Engine) rowWanted(m *decide.Machine, root, unit string) (store.Task, bo
 	if !ok || u.Status == history.UnitDispatched && u.WithChild() {
 		return store.Task{}, false
 	}
-	t := e.readyTask(m, unit, row, m.State().LastSeq)
-	t.RootID = root
+	t := readyTask(m, root, unit, row, m.State().LastSeq)
 	if u.Status != history.UnitDispatched {
 		return t, true
 	}

@@ -130,8 +130,8 @@ func (e *Engine) Cancel(ctx context.Context, id, reason string) (*history.State,
 			m.Cancel(reason)
 			return nil
 		},
-		after: func(m *decide.Machine) []store.Task {
-			state = m.State().Clone()
+		after: func(p *attempt) []store.Task {
+			state = p.machine.State().Clone()
 			return nil
 		},
 	})

@@ -28,8 +28,7 @@ func (p *attempt) handOver() {
 		if h == nil {
 			continue
 		}
-		t := p.engine.dispatchTo(m, unit, seq, row, h.to.takes, h.to.takes.secrets[len(h.tasks)])
-		t.RootID = p.rootID()
+		t := p.dispatchTo(unit, seq, row, h.to.takes, h.to.takes.secrets[len(h.tasks)])
 		h.tasks = append(h.tasks, t)
 		p.next = append(p.next, t)
 	}

@@ -23,7 +23,7 @@ type job struct {
 	// results are what the job reports of attempts; nil for other commands.
 	results []reported
 	// after runs when everything is decided: it may dispatch what became ready.
-	after func(m *decide.Machine) []store.Task
+	after func(p *attempt) []store.Task
 	// create gives the program of an execution that does not exist yet.
 	create func() decide.Program
 	tags   map[string]string // of the execution to create

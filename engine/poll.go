@@ -193,7 +193,7 @@ func (e *Engine) recall(ctx context.Context, tasks []store.Task) (known []store.
 		if !ok {
 			continue
 		}
-		full := e.readyTask(m, t.Unit, row, t.ReadySeq)
+		full := readyTask(m, t.RootID, t.Unit, row, t.ReadySeq)
 		t.Queue, t.TaskName, t.ContractVersion = full.Queue, full.TaskName, full.ContractVersion
 		t.Workflow, t.WorkflowVersion, t.Input = full.Workflow, full.WorkflowVersion, full.Input
 		known = append(known, t)

@@ -202,7 +202,7 @@ func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) e
 		return nil
 	}}
 	if wish != nil && len(wish.got) < len(wish.secrets) {
-		j.after = func(m *decide.Machine) []store.Task { return e.dispatchNext(m, wish) }
+		j.after = func(p *attempt) []store.Task { return p.dispatchNext(wish) }
 	}
 	err := e.do(ctx, group[0].token.execution, j)
 	if errors.Is(err, errorf(NotFound, "")) {
@@ -241,7 +241,8 @@ func issuedTo(m *decide.Machine, t taskToken) bool {
 
 // dispatchNext hands what this very decision made ready to the worker whose
 // result it was, in the same commit.
-func (e *Engine) dispatchNext(m *decide.Machine, wish *nextWish) []store.Task {
+func (p *attempt) dispatchNext(wish *nextWish) []store.Task {
+	m := p.machine
 	var tasks []store.Task
 	for unit, seq := range madeReady(m) {
 		taken := len(wish.got) + len(tasks)
@@ -249,7 +250,7 @@ func (e *Engine) dispatchNext(m *decide.Machine, wish *nextWish) []store.Task {
 			break
 		}
 		if row, ok := m.Row(unit); ok && slices.Contains(wish.queues, row.Queue) && m.Startable(unit) {
-			tasks = append(tasks, e.dispatchTo(m, unit, seq, row, &wish.recipient, wish.secrets[taken]))
+			tasks = append(tasks, p.dispatchTo(unit, seq, row, &wish.recipient, wish.secrets[taken]))
 		}
 	}
 	return tasks
@@ -269,15 +270,15 @@ func madeReady(m *decide.Machine) iter.Seq2[string, uint64] {
 }
 
 // dispatchTo dispatches a ready unit to a worker and makes its row.
-func (e *Engine) dispatchTo(m *decide.Machine, unit string, seq uint64, row decide.QueueRow, to *recipient, secret string) store.Task {
-	t := e.readyTask(m, unit, row, seq)
+func (p *attempt) dispatchTo(unit string, seq uint64, row decide.QueueRow, to *recipient, secret string) store.Task {
+	t := readyTask(p.machine, p.rootID(), unit, row, seq)
 	t.State = store.TaskDispatched
 	t.Secret, t.TokenHash = secret, hashSecret(secret)
 	t.Session, t.WorkerID, t.ClaimKey = to.session.Hash, to.session.WorkerID, to.claimKey
-	t.DispatchedMS = m.Now()
+	t.DispatchedMS = p.machine.Now()
 	t.DeadlineMS = t.DispatchedMS + t.TimeoutMS
-	t.DueAtMS = min(t.DeadlineMS, t.DispatchedMS+e.opts.SessionTimeout.Milliseconds())
-	m.Dispatch(unit, t.Dispatch())
+	t.DueAtMS = min(t.DeadlineMS, t.DispatchedMS+p.engine.opts.SessionTimeout.Milliseconds())
+	p.machine.Dispatch(unit, t.Dispatch())
 	return t
 }
 
