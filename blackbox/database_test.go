@@ -7,7 +7,6 @@ import (
 
 	"perigee/engine"
 	"perigee/local/database"
-	"perigee/store/postgres"
 	"perigee/store/postgres/pgtest"
 )
 
@@ -24,27 +23,14 @@ func newDatabase(t *testing.T, kind string) testDatabase {
 	case "sqlite":
 		db.flags["database"] = filepath.Join(t.TempDir(), "perigee.db")
 	case "postgres":
-		db.flags["database"] = migratedPostgres(t)
+		db.flags["database"] = pgtest.Migrated(t)
 	case "pgbouncer":
-		db.flags["database"] = pgtest.Pooled(t, migratedPostgres(t))
+		db.flags["database"] = pgtest.Pooled(t, pgtest.Migrated(t))
 		db.flags["database-mode"] = "pooled"
 	default:
 		t.Fatalf("-databases names %q; expected sqlite, postgres or pgbouncer", kind)
 	}
 	return db
-}
-
-func migratedPostgres(t *testing.T) string {
-	t.Helper()
-	return pgtest.Template(t, "blackbox", func(url string) error {
-		st, err := postgres.Open(context.Background(), postgres.Options{URL: url})
-		if err != nil {
-			return err
-		}
-		defer st.Close()
-		_, _, err = st.Migrate(context.Background())
-		return err
-	}, "goose_db_version")
 }
 
 // options lead to the database.

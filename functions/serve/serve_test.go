@@ -170,7 +170,7 @@ func TestFunction_TheAuthorizerSaysWhoCalls(t *testing.T) {
 		{"iam, claims of a JWT", map[string]string{"PERIGEE_AUTH": "iam", "PERIGEE_AUTH_ROLES": roles}, jwt(map[string]string{"perigee_role": "admin"}), 401},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			environment := map[string]string{"PERIGEE_DATABASE": migrated(t)}
+			environment := map[string]string{"PERIGEE_DATABASE": pgtest.Migrated(t)}
 			for name, text := range c.auth {
 				environment[name] = text
 			}
@@ -181,17 +181,4 @@ func TestFunction_TheAuthorizerSaysWhoCalls(t *testing.T) {
 			}
 		})
 	}
-}
-
-func migrated(t *testing.T) string {
-	t.Helper()
-	return pgtest.Template(t, "serve", func(url string) error {
-		i, err := instance.New(t.Context(), func(name string) (string, bool) { return url, name == "PERIGEE_DATABASE" }, &bytes.Buffer{})
-		if err != nil {
-			return err
-		}
-		defer i.Store.Close()
-		_, err = i.Migrate(t.Context())
-		return err
-	}, "goose_db_version")
 }

@@ -11,6 +11,7 @@ import (
 	"perigee/engine"
 	"perigee/engine/definition"
 	"perigee/engine/traceid"
+	"perigee/store/postgres/pgtest"
 )
 
 const patience = 20 * time.Second
@@ -39,7 +40,7 @@ func TestFunction_SendsTracesWhereTheSettingsSay(t *testing.T) {
 	}))
 	defer collector.Close()
 	f := newFunction(t, map[string]string{
-		"PERIGEE_DATABASE": migrated(t), "PERIGEE_STACK": "shop",
+		"PERIGEE_DATABASE": pgtest.Migrated(t), "PERIGEE_STACK": "shop",
 		"PERIGEE_OTLP_ENDPOINT": collector.URL + "/otlp/", "PERIGEE_OTLP_HEADERS": "api-key=s3cr3t",
 	})
 	f.computes()
@@ -66,7 +67,7 @@ func TestFunction_DoesNotWaitForTheCollector(t *testing.T) {
 	}))
 	defer collector.Close()
 	defer close(release)
-	f := newFunction(t, map[string]string{"PERIGEE_DATABASE": migrated(t), "PERIGEE_OTLP_ENDPOINT": collector.URL})
+	f := newFunction(t, map[string]string{"PERIGEE_DATABASE": pgtest.Migrated(t), "PERIGEE_OTLP_ENDPOINT": collector.URL})
 	f.computes()
 	select {
 	case <-asked:

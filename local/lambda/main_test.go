@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"perigee/local/lambda"
-	"perigee/store/postgres"
 	"perigee/store/postgres/pgtest"
 )
 
@@ -60,20 +59,6 @@ func built(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// migrated is a database of the test's own, with the schema made.
-func migrated(t *testing.T) string {
-	t.Helper()
-	return pgtest.Template(t, "lambda", func(url string) error {
-		st, err := postgres.Open(context.Background(), postgres.Options{URL: url})
-		if err != nil {
-			return err
-		}
-		defer st.Close()
-		_, _, err = st.Migrate(context.Background())
-		return err
-	}, "goose_db_version")
 }
 
 // output is what functions have written.

@@ -45,7 +45,7 @@ func TestScale_OrdersThroughFailingFunctions(t *testing.T) {
 	if os.Getenv("PERIGEE_SCALE") == "full" {
 		orders = 500
 	}
-	direct := migrated(t)
+	direct := pgtest.Migrated(t)
 	environment := []string{"PERIGEE_DATABASE=" + pgtest.Pooled(t, direct), "PERIGEE_DATABASE_MODE=pooled"}
 	url, _ := serve(t, lambda.Options{Environment: environment, Concurrency: 8, Unrest: lambda.NewUnrest(0.2, 0.1, 1)})
 	moreTicks(t, environment, 2)

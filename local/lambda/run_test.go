@@ -24,7 +24,7 @@ func unmarshal(raw []byte, into any) error { return json.Unmarshal(raw, into) }
 func TestRun_OnDemandATimerFiresByItsOwnWakeUp(t *testing.T) {
 	url, log := serve(t, lambda.Options{
 		OnDemand:    true,
-		Environment: []string{"PERIGEE_DATABASE=" + migrated(t), "PERIGEE_TICK_MODE=on-demand"},
+		Environment: []string{"PERIGEE_DATABASE=" + pgtest.Migrated(t), "PERIGEE_TICK_MODE=on-demand"},
 	})
 	api := newClient(t, url)
 	const source = `
@@ -81,7 +81,7 @@ func TestRun_OnDemandAResultHasTheNextWorkerCalled(t *testing.T) {
 	url, log := serve(t, lambda.Options{
 		OnDemand: true,
 		Environment: []string{
-			"PERIGEE_DATABASE=" + migrated(t), "PERIGEE_TICK_MODE=on-demand", "PERIGEE_HTTP_ALLOW=127.0.0.1", "PERIGEE_SECRET_A=shared",
+			"PERIGEE_DATABASE=" + pgtest.Migrated(t), "PERIGEE_TICK_MODE=on-demand", "PERIGEE_HTTP_ALLOW=127.0.0.1", "PERIGEE_SECRET_A=shared",
 			`PERIGEE_ROUTES={"a.*": {"url": "` + workers.URL + `", "secret": "A"}}`,
 		},
 	})
@@ -162,7 +162,7 @@ func TestRun_TheFrontHandsOnWhatWasSent(t *testing.T) {
 
 // A web page must not reach for an installation without tokens.
 func TestRun_WithoutTokensPagesAreRefused(t *testing.T) {
-	url, _ := serve(t, lambda.Options{Environment: []string{"PERIGEE_DATABASE=" + migrated(t)}})
+	url, _ := serve(t, lambda.Options{Environment: []string{"PERIGEE_DATABASE=" + pgtest.Migrated(t)}})
 	for name, change := range map[string]func(*http.Request){
 		"a foreign origin":  func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
 		"a foreign host":    func(r *http.Request) { r.Host = "evil.example" },

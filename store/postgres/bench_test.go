@@ -15,7 +15,7 @@ import (
 // reach the disk; wal_B is the write-ahead log that a call causes.
 func BenchmarkCalls(b *testing.B) {
 	for _, mode := range []postgres.Mode{postgres.ModeDirect, postgres.ModePooled} {
-		s := open(b, postgres.Options{URL: migrated(b), Mode: mode})
+		s := open(b, postgres.Options{URL: pgtest.Migrated(b), Mode: mode})
 		b.Run(fmt.Sprintf("%s/load", mode), func(b *testing.B) { benchmarkLoad(b, s) })
 		b.Run(fmt.Sprintf("%s/step", mode), func(b *testing.B) { benchmarkStep(b, s) })
 		b.Run(fmt.Sprintf("%s/empty poll", mode), func(b *testing.B) { benchmarkEmptyPoll(b, s) })

@@ -130,7 +130,7 @@ ORDER BY 1`
 )
 
 func TestDSQLSchema_HasTheSameTablesAndKeys(t *testing.T) {
-	postgresURL, dsqlURL := migrated(t), migratedAsDSQL(t)
+	postgresURL, dsqlURL := pgtest.Migrated(t), migratedAsDSQL(t)
 	for _, sql := range []string{columnsSQL, constraintsSQL} {
 		want, got := lines(t, postgresURL, sql), lines(t, dsqlURL, sql)
 		if len(want) < 10 {
@@ -143,7 +143,7 @@ func TestDSQLSchema_HasTheSameTablesAndKeys(t *testing.T) {
 }
 
 func TestDSQLSchema_HasTheSameIndexesOrWider(t *testing.T) {
-	want, got := indexes(t, migrated(t)), indexes(t, migratedAsDSQL(t))
+	want, got := indexes(t, pgtest.Migrated(t)), indexes(t, migratedAsDSQL(t))
 	if len(want) != len(got) {
 		t.Errorf("migrations make %d indexes, migrations_dsql %d", len(want), len(got))
 	}

@@ -113,7 +113,7 @@ func TestConnect_TimesOutWithItsContext(t *testing.T) {
 
 func TestConnect_PasswordsMayBeMadeForEachConnection(t *testing.T) {
 	t.Parallel()
-	u, err := url.Parse(migrated(t))
+	u, err := url.Parse(pgtest.Migrated(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestUnmigrated_SaysSo(t *testing.T) {
 
 func TestReadOnlyServer_IsUnavailable(t *testing.T) {
 	t.Parallel()
-	s := open(t, postgres.Options{URL: migrated(t) + "&default_transaction_read_only=on"})
+	s := open(t, postgres.Options{URL: pgtest.Migrated(t) + "&default_transaction_read_only=on"})
 	wantUnavailable(t, s.Commit(t.Context(), creation("e1")), "?")
 }
 
@@ -164,7 +164,7 @@ func TestReadOnlyServer_IsUnavailable(t *testing.T) {
 // it certainly did not do is done again on a new connection.
 func TestTerminatedSessions_AreReplaced(t *testing.T) {
 	t.Parallel()
-	url := migrated(t)
+	url := pgtest.Migrated(t)
 	s := open(t, postgres.Options{URL: url, MaxConns: 1})
 	commit(t, s, creation("e1"))
 	for range 3 {
@@ -186,7 +186,7 @@ func TestTerminatedSessions_AreReplaced(t *testing.T) {
 // load and commit, and nothing was written.
 func TestLockedTransaction_EndsWithItsConnection(t *testing.T) {
 	t.Parallel()
-	url := migrated(t)
+	url := pgtest.Migrated(t)
 	s := open(t, postgres.Options{URL: url})
 	commit(t, s, creation("e1"))
 	err := s.WithHeadLocked(t.Context(), store.LoadRequest{ID: "e1"}, func(l store.Loaded) (*store.Commit, error) {
@@ -266,7 +266,7 @@ func TestLostConnection_LeavesTheOutcomeOfACommitOpen(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []postgres.Mode{postgres.ModeDirect, postgres.ModePooled} {
 		for cut, wantSeq := range map[int32]uint64{cutAnswer: 3, cutRequest: 2} {
-			direct := migrated(t)
+			direct := pgtest.Migrated(t)
 			proxy, url := newCutter(t, direct)
 			s := open(t, postgres.Options{URL: url, Mode: mode, MaxConns: 1})
 			commit(t, s, creation("e1"))
@@ -284,7 +284,7 @@ func TestLostConnection_LeavesTheOutcomeOfACommitOpen(t *testing.T) {
 
 func TestLostConnection_IsNoMatterForALoad(t *testing.T) {
 	t.Parallel()
-	proxy, url := newCutter(t, migrated(t))
+	proxy, url := newCutter(t, pgtest.Migrated(t))
 	s := open(t, postgres.Options{URL: url, MaxConns: 1})
 	commit(t, s, creation("e1"))
 	for _, cut := range []int32{cutAnswer, cutRequest} {
@@ -296,7 +296,7 @@ func TestLostConnection_IsNoMatterForALoad(t *testing.T) {
 
 func TestCancelledCommit_LeavesTheOutcomeOpen(t *testing.T) {
 	t.Parallel()
-	url := migrated(t)
+	url := pgtest.Migrated(t)
 	s := open(t, postgres.Options{URL: url})
 	commit(t, s, creation("e1"))
 	entered, release := make(chan struct{}), make(chan struct{})

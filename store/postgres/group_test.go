@@ -10,6 +10,7 @@ import (
 
 	"perigee/store"
 	"perigee/store/postgres"
+	"perigee/store/postgres/pgtest"
 )
 
 // gate is a store whose first commit is under way and kept from ending: it
@@ -24,7 +25,7 @@ type gate struct {
 // group is written for so long before the next is, too.
 func behindGate(t *testing.T, alone time.Duration) *gate {
 	t.Helper()
-	url := migrated(t)
+	url := pgtest.Migrated(t)
 	g := &gate{Store: open(t, postgres.Options{URL: url}), heads: map[string]store.Head{}}
 	g.GroupAlone(alone)
 	for _, id := range []string{"gate", "e0", "e1", "e2", "e3", "e4"} {

@@ -30,29 +30,15 @@ func open(t testing.TB, o postgres.Options) *postgres.Store {
 	return s
 }
 
-// migrated is a new database with this release's schema.
-func migrated(t testing.TB) (url string) {
-	t.Helper()
-	return pgtest.Template(t, "migrated", func(url string) error {
-		s, err := postgres.Open(context.Background(), postgres.Options{URL: url})
-		if err != nil {
-			return err
-		}
-		defer s.Close()
-		_, _, err = s.Migrate(context.Background())
-		return err
-	}, "goose_db_version")
-}
-
 func TestDirect_KeepsTheRules(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
-		return open(t, postgres.Options{URL: migrated(t)})
+		return open(t, postgres.Options{URL: pgtest.Migrated(t)})
 	})
 }
 
 func TestPooled_KeepsTheRules(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
-		return open(t, postgres.Options{URL: pgtest.Pooled(t, migrated(t)), Mode: postgres.ModePooled})
+		return open(t, postgres.Options{URL: pgtest.Pooled(t, pgtest.Migrated(t)), Mode: postgres.ModePooled})
 	})
 }
 

@@ -93,7 +93,7 @@ func TestCalls_CostRoundTrips(t *testing.T) {
 		}},
 	}
 	for _, mode := range []postgres.Mode{postgres.ModeDirect, postgres.ModePooled} {
-		url := migrated(t)
+		url := pgtest.Migrated(t)
 		if mode == postgres.ModePooled {
 			url = pgtest.Pooled(t, url)
 		}
@@ -128,7 +128,7 @@ func TestStatements_AreShort(t *testing.T) {
 // together is the codec's, whatever characters a unit's key holds.
 func TestClaim_WritesEventsAsHistoryDoes(t *testing.T) {
 	t.Parallel()
-	s := open(t, postgres.Options{URL: migrated(t)})
+	s := open(t, postgres.Options{URL: pgtest.Migrated(t)})
 	var all strings.Builder
 	for c := rune(1); c < 0x300; c++ {
 		all.WriteRune(c)
@@ -172,7 +172,7 @@ func TestClaim_WritesEventsAsHistoryDoes(t *testing.T) {
 // whose head is held; more of them than a claim looks at.
 func TestClaim_LooksBehindBusyHeads(t *testing.T) {
 	t.Parallel()
-	s := open(t, postgres.Options{URL: migrated(t)})
+	s := open(t, postgres.Options{URL: pgtest.Migrated(t)})
 	busy := creation("busy")
 	for i := range 300 {
 		busy.Inserted = append(busy.Inserted, readyTask("busy", fmt.Sprintf("a[%d]", i)))
@@ -212,7 +212,7 @@ func TestClaim_LooksBehindBusyHeads(t *testing.T) {
 // and a claim does not wait for it.
 func TestClaim_DoesNotWaitForATask(t *testing.T) {
 	t.Parallel()
-	url := migrated(t)
+	url := pgtest.Migrated(t)
 	s := open(t, postgres.Options{URL: url})
 	c := creation("e1")
 	c.Inserted = []store.Task{readyTask("e1", "a"), readyTask("e1", "b")}
