@@ -90,6 +90,7 @@ var testOnly = map[string]string{
 	module + "/store/storetest":               "is a test",
 	module + "/store/postgres/pgtest":         "starts databases for tests",
 	module + "/infra/cloud/moto":              "starts a stand-in for AWS for tests",
+	module + "/local/lambda/lambdatest":       "builds functions for tests",
 	module + "/functions/httpapi/httpapitest": "is a test",
 }
 

@@ -1,16 +1,13 @@
 package blackbox_test
 
 import (
-	"fmt"
+	"context"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
-)
 
-// functionNames are the functions that `perigee lambda` runs.
-var functionNames = []string{"api", "worker", "tick", "migrate"}
+	"perigee/local/lambda/lambdatest"
+)
 
 // functions builds them as for Lambda, once for all tests.
 var functions = sync.OnceValues(func() (string, error) {
@@ -19,15 +16,7 @@ var functions = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	functionsDir = dir
-	for _, name := range functionNames {
-		build := exec.Command("go", "build", "-tags", "lambda.norpc", "-ldflags", "-s -w -buildid=",
-			"-o", filepath.Join(dir, name, "bootstrap"), "perigee/functions/"+name)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("build function %s: %w\n%s", name, err, out)
-		}
-	}
-	return dir, nil
+	return dir, lambdatest.Functions(context.Background(), dir)
 })
 
 var functionsDir string

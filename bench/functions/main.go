@@ -18,7 +18,6 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -27,6 +26,7 @@ import (
 	"time"
 
 	"perigee/local/lambda"
+	"perigee/local/lambda/lambdatest"
 	"perigee/store/postgres"
 	"perigee/store/postgres/pgtest"
 )
@@ -50,7 +50,7 @@ func run(ctx context.Context, starts, timers int) error {
 	}
 	defer os.RemoveAll(dir)
 	for name, pkg := range packages {
-		if err := build(ctx, filepath.Join(dir, name, "bootstrap"), pkg); err != nil {
+		if err := lambdatest.Bootstrap(ctx, filepath.Join(dir, name, "bootstrap"), pkg); err != nil {
 			return err
 		}
 	}
@@ -76,15 +76,6 @@ func run(ctx context.Context, starts, timers int) error {
 var packages = map[string]string{
 	"hello": "perigee/bench/functions/hello",
 	"api":   "perigee/functions/api", "worker": "perigee/functions/worker", "tick": "perigee/functions/tick", "migrate": "perigee/functions/migrate",
-}
-
-func build(ctx context.Context, path, pkg string) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags", "lambda.norpc", "-ldflags", "-s -w -buildid=", "-o", path, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
-	}
-	return nil
 }
 
 func migrated(ctx context.Context, base *url.URL) (database string, err error) {

@@ -3,16 +3,14 @@ package lambda_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"perigee/local/lambda"
+	"perigee/local/lambda/lambdatest"
 	"perigee/store/postgres/pgtest"
 )
 
@@ -41,15 +39,7 @@ var functions = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	functionsDir = dir
-	for _, name := range []string{"api", "worker", "tick", "migrate"} {
-		build := exec.Command("go", "build", "-tags", "lambda.norpc", "-ldflags", "-s -w -buildid=",
-			"-o", filepath.Join(dir, name, "bootstrap"), "perigee/functions/"+name)
-		build.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := build.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("build function %s: %w\n%s", name, err, out)
-		}
-	}
-	return dir, nil
+	return dir, lambdatest.Functions(context.Background(), dir)
 })
 
 func built(t *testing.T) string {
