@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,8 +25,9 @@ func apply(sc *script, commits ...*store.Commit) error {
 			return err
 		}
 	}
-	moveHeads(sc, c.moved)
-	leaveQueue(sc, c)
+	advance(sc, c)
+	markTasks(sc, c.marked)
+	removeAllTasks(sc, c.replaced)
 	insertTasks(sc, c.inserted)
 	c.events.insert(sc)
 	for _, s := range c.snapshots {
@@ -57,8 +59,32 @@ INSERT INTO events (execution_id, seq, type, at, data)
 SELECT execution_id, seq, type, at, data
 FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[]) AS e (execution_id, seq, type, at, data)`
 
+// fewEvents is how many events go as plain values: those of a step. Arrays cost
+// both sides more than so few rows do.
+const fewEvents = 4
+
+// appendFewSQL are the texts for one event to fewEvents.
+var appendFewSQL = func() (texts [fewEvents + 1]string) {
+	rows := ""
+	for n := 1; n <= fewEvents; n++ {
+		first := 5 * (n - 1)
+		rows += fmt.Sprintf(", ($%d, $%d, $%d, $%d, $%d)", first+1, first+2, first+3, first+4, first+5)
+		texts[n] = "\nINSERT INTO events (execution_id, seq, type, at, data)\nVALUES " + rows[len(", "):]
+	}
+	return texts
+}()
+
 func (r *eventRows) insert(sc *script) {
-	if len(r.ids) > 0 {
+	n := len(r.ids)
+	switch {
+	case n == 0:
+	case n <= fewEvents:
+		args := make([]any, 0, 5*fewEvents)
+		for i := range n {
+			args = append(args, r.ids[i], r.seqs[i], r.types[i], r.ats[i], r.data[i])
+		}
+		sc.add(appendFewSQL[n], nil, args...)
+	default:
 		sc.add(appendEventsSQL, nil, r.ids, r.seqs, r.types, r.ats, r.data)
 	}
 }

@@ -10,10 +10,8 @@ import (
 	"perigee/store"
 )
 
-// A division by zero tells that a head is not where it was seen, and undoes
-// the whole in the same round trip.
-var moveHeadsSQL = forRows(`
-WITH moved AS (
+// moved moves heads on that are still where they were seen.
+const moved = `moved AS (
     UPDATE executions e
     SET status = h.status, last_seq = h.last_seq, last_at = h.last_at, due_at = NULLIF(h.due_at, 0), finished_at = NULLIF(h.finished_at, 0),
         error_count = h.error_count
@@ -21,17 +19,26 @@ WITH moved AS (
         AS h (status, last_seq, last_at, due_at, finished_at, error_count, id, incarnation, seen)
     WHERE e.id = h.id AND e.incarnation = h.incarnation AND e.last_seq = h.seen
     RETURNING 1
-)
+)`
+
+// A division by zero tells that a row is not as it was seen, and undoes the whole
+// in the same round trip.
+var moveHeadsSQL = forRows(`
+WITH ` + moved + `
 SELECT 1 / CASE WHEN count(*) = cardinality($1::text[]) THEN 1 ELSE 0 END
 FROM moved`)
 
 // moveHeads moves heads on, if they are still where they were seen.
 func moveHeads(sc *script, heads []movedHead) {
-	if len(heads) == 0 {
-		return
+	if len(heads) > 0 {
+		sc.add(moveHeadsSQL.of(len(heads)), nil, movedColumns(heads)...).conflict = lostRace
 	}
+}
+
+// movedColumns are the arguments of moved.
+func movedColumns(heads []movedHead) []any {
 	number := func(member func(*movedHead) int64) any { return column(heads, member) }
-	sc.add(moveHeadsSQL.of(len(heads)), nil,
+	return []any{
 		column(heads, func(h *movedHead) string { return h.Status }),
 		number(func(h *movedHead) int64 { return int64(h.LastSeq) }),
 		number(func(h *movedHead) int64 { return h.LastAtMS }),
@@ -41,7 +48,35 @@ func moveHeads(sc *script, heads []movedHead) {
 		column(heads, func(h *movedHead) string { return h.ID }),
 		number(func(h *movedHead) int64 { return h.seen.Incarnation }),
 		number(func(h *movedHead) int64 { return int64(h.seen.Seq) }),
-	).conflict = func(*pgconn.PgError) error { return &store.LostError{} }
+	}
+}
+
+func lostRace(*pgconn.PgError) error { return &store.LostError{} }
+
+// The heads are counted first, so that they are locked before the rows.
+var advanceSQL = forRows(`
+WITH ` + moved + `, removed AS (
+    DELETE FROM tasks t
+    USING unnest($10::text[], $11::integer[], $12::text[]) AS s (key, state, token_hash)
+    WHERE ` + stillAsSeen + `
+    RETURNING 1
+)
+SELECT 1 / CASE
+    WHEN (SELECT count(*) FROM moved) <> cardinality($1::text[]) THEN 0
+    WHEN (SELECT count(*) FROM removed) <> cardinality($10::text[]) THEN 0
+    ELSE 1
+END`)
+
+// advance is moveHeads and the removal of task rows. What nearly every commit of a
+// step does is one statement, where both kinds go as values or both as arrays.
+func advance(sc *script, c *changes) {
+	if len(c.removed) == 0 || len(c.moved) == 0 || (len(c.moved) == 1) != (len(c.removed) == 1) {
+		moveHeads(sc, c.moved)
+		removeTasks(sc, c.removed)
+		return
+	}
+	args := append(movedColumns(c.moved), seenColumns(c.removed)...)
+	sc.add(advanceSQL.of(len(c.moved)), nil, args...).conflict = lostRace
 }
 
 var createHeadsSQL = forRows(`

@@ -40,31 +40,33 @@ const removeAllTasksSQL = `
 DELETE FROM tasks
 WHERE key > $1 || '/' AND key < $1 || '0'`
 
-// leaveQueue removes and marks the rows that are still as they were seen.
-func leaveQueue(sc *script, c *changes) {
-	if len(c.removed) > 0 {
-		guarded(sc, removeTasksSQL, c.removed)
+// removeTasks removes rows that are still as they were seen.
+func removeTasks(sc *script, rows []store.TaskRemoval) {
+	if len(rows) > 0 {
+		sc.add(removeTasksSQL.of(len(rows)), nil, seenColumns(rows)...).conflict = lostRace
 	}
-	if len(c.marked) > 0 {
-		guarded(sc, markTasksSQL, c.marked)
+}
+
+// markTasks marks rows that are still as they were seen.
+func markTasks(sc *script, rows []store.TaskRemoval) {
+	if len(rows) > 0 {
+		sc.add(markTasksSQL.of(len(rows)), nil, seenColumns(rows)...).conflict = lostRace
 	}
-	for _, id := range c.replaced {
+}
+
+// removeAllTasks removes the rows of executions.
+func removeAllTasks(sc *script, executions []string) {
+	for _, id := range executions {
 		sc.add(removeAllTasksSQL, nil, id)
 	}
 }
 
-// guarded adds a statement that must find every row as it was seen. Of several
-// rows the database does not tell which one it missed.
-func guarded(sc *script, sql rowsSQL, rows []store.TaskRemoval) {
-	sc.add(sql.of(len(rows)), nil,
+// seenColumns are the arguments of seen.
+func seenColumns(rows []store.TaskRemoval) []any {
+	return []any{
 		column(rows, func(r *store.TaskRemoval) string { return r.Key }),
 		column(rows, func(r *store.TaskRemoval) int32 { return int32(r.Guard.State) }),
 		column(rows, func(r *store.TaskRemoval) string { return r.Guard.TokenHash }),
-	).conflict = func(*pgconn.PgError) error {
-		if len(rows) == 1 {
-			return &store.LostError{Task: rows[0].Key}
-		}
-		return &store.LostError{}
 	}
 }
 
