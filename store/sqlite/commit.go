@@ -42,6 +42,14 @@ func apply(c *conn, d *store.Commit) error {
 	return writeMessages(c, d)
 }
 
+// Where only the position moves: SQLite writes each index of a column that a
+// statement sets, also where its value stays.
+const moveOnSQL = `
+UPDATE executions
+SET last_seq = ?, last_at = ?
+WHERE id = ? AND incarnation = ? AND last_seq = ?
+    AND status = ? AND due_at IS NULLIF(?, 0) AND finished_at IS NULLIF(?, 0) AND error_count = ?`
+
 const moveHeadSQL = `
 UPDATE executions
 SET status = ?, last_seq = ?, last_at = ?, due_at = NULLIF(?, 0), finished_at = NULLIF(?, 0), error_count = ?
@@ -57,7 +65,12 @@ func writeHead(c *conn, d *store.Commit) error {
 		}
 		return err
 	}
-	n, err := c.exec(moveHeadSQL, h.Status, int64(h.LastSeq), h.LastAtMS, h.DueAtMS, h.FinishedAtMS, h.ErrorCount,
+	n, err := c.exec(moveOnSQL, int64(h.LastSeq), h.LastAtMS, h.ID, d.Seen.Incarnation, int64(d.Seen.Seq),
+		h.Status, h.DueAtMS, h.FinishedAtMS, h.ErrorCount)
+	if err != nil || n > 0 {
+		return err
+	}
+	n, err = c.exec(moveHeadSQL, h.Status, int64(h.LastSeq), h.LastAtMS, h.DueAtMS, h.FinishedAtMS, h.ErrorCount,
 		h.ID, d.Seen.Incarnation, int64(d.Seen.Seq))
 	if err == nil && n == 0 {
 		return &store.LostError{}
