@@ -22,7 +22,7 @@ func profile(ctx context.Context, args []string) error {
 	var o options
 	fs := flags("bench profile", &o)
 	store := fs.String("store", "postgres", "sqlite or postgres")
-	scenario := fs.String("scenario", "S1", "S1, S2, S3, S4, wide or writers")
+	scenario := fs.String("scenario", "S1", "S1, S2, S3, S4, many, wide or writers")
 	settings := fs.String("postgres", "", "further settings of the Postgres server, separated by spaces")
 	seconds := fs.Int("seconds", 20, "how long")
 	out := fs.String("out", ".build/profile", "folder for the profiles")
@@ -45,10 +45,10 @@ func profile(ctx context.Context, args []string) error {
 	}
 	defer done()
 	run, ok := map[string]func(context.Context) error{
-		"S1": d.throughput, "S2": d.latency, "S3": d.fanOut, "S4": d.long, "wide": d.wide, "writers": d.writers,
+		"S1": d.throughput, "S2": d.latency, "S3": d.fanOut, "S4": d.long, "many": d.many, "wide": d.wide, "writers": d.writers,
 	}[*scenario]
 	if !ok {
-		return fmt.Errorf("-scenario: %q is none of S1, S2, S3, S4, wide and writers", *scenario)
+		return fmt.Errorf("-scenario: %q is none of S1, S2, S3, S4, many, wide and writers", *scenario)
 	}
 	if err := d.resetStatements(ctx); err != nil {
 		return err

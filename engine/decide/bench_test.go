@@ -26,24 +26,31 @@ func BenchmarkSimpleCEL(b *testing.B) {
 // BenchmarkDecideRoundInA20StepWorkflow is a call in the middle of a sequence
 // of 20 steps: clone, a result, all rounds. The target is 200 simple CEL
 // evaluations at most.
-func BenchmarkDecideRoundInA20StepWorkflow(b *testing.B) {
+func BenchmarkDecideRoundInA20StepWorkflow(b *testing.B) { benchmarkRound(b, 20) }
+
+// BenchmarkDecideRoundInA500StepWorkflow should take hardly longer.
+func BenchmarkDecideRoundInA500StepWorkflow(b *testing.B) { benchmarkRound(b, 500) }
+
+func benchmarkRound(b *testing.B, steps int) {
 	var source strings.Builder
 	source.WriteString("name: long\nversion: \"1.0.0\"\ntasks: { a.one: { version: \"1.0.0\" } }\nsteps:\n")
-	for i := range 20 {
+	for i := range steps {
 		fmt.Fprintf(&source, "  - { id: s%d, when: \"input.n > 1\", task: a.one, with: { n: \"${input.n}\" }, timeout: 30s, queue_timeout: 1h }\n", i)
 	}
 	m := begin(b, parse(b, source.String()), `{"n":2}`)
-	for i := range 10 {
+	middle := steps / 2
+	for i := range middle {
 		unit := fmt.Sprintf("s%d", i)
 		handOut(m, unit, unit)
 		m.Result(unit, unit, Result{})
 		m.Run()
 		m = m.Clone()
 	}
-	handOut(m, "s10", "t")
+	unit := fmt.Sprintf("s%d", middle)
+	handOut(m, unit, "t")
 	for b.Loop() {
 		c := m.Clone()
-		c.Result("s10", "t", Result{Output: `{"n":1}`})
+		c.Result(unit, "t", Result{Output: `{"n":1}`})
 		if c.Run(); len(c.Records()) != 2 {
 			b.Fatal(lines(c.Records()))
 		}

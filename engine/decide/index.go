@@ -1,6 +1,8 @@
 package decide
 
 import (
+	"math/bits"
+
 	"github.com/tidwall/btree"
 
 	"perigee/engine/history"
@@ -85,3 +87,30 @@ func newMomentSet() momentSet {
 }
 
 func (s momentSet) clone() momentSet { return momentSet{s.tree.Copy()} }
+
+// stepSet is a set of main steps, a bit for each.
+type stepSet []uint64
+
+func newStepSet(steps int) stepSet { return make(stepSet, (steps+63)/64) }
+
+func (s stepSet) set(step int, in bool) {
+	if bit := uint64(1) << (step % 64); in {
+		s[step/64] |= bit
+	} else {
+		s[step/64] &^= bit
+	}
+}
+
+// next is the first step of the set at or behind one.
+func (s stepSet) next(from int) (step int, ok bool) {
+	for word := from / 64; word < len(s); word++ {
+		left := s[word]
+		if word == from/64 {
+			left &= ^uint64(0) << (from % 64)
+		}
+		if left != 0 {
+			return 64*word + bits.TrailingZeros64(left), true
+		}
+	}
+	return 0, false
+}

@@ -36,9 +36,11 @@ type Machine struct {
 	limits   Limits
 	state    *history.State
 
-	// main has the status of each main step, done how many are through.
-	main []history.UnitStatus
-	done int
+	// main has the status of each main step, done how many are through, and
+	// startable those that nothing keeps from starting or whose elements run.
+	main      []history.UnitStatus
+	done      int
+	startable stepSet
 	// open holds the units between start and resolution, by status.
 	open openSet
 	// headMoments are the moments of units without a task row, taskMoments
@@ -75,6 +77,7 @@ func New(p Program, state *history.State) *Machine {
 		limits:      p.Limits.stricter(p.Definition.Limits),
 		state:       state,
 		main:        make([]history.UnitStatus, len(p.Definition.Steps)),
+		startable:   newStepSet(len(p.Definition.Steps)),
 		open:        newOpenSet(),
 		headMoments: newMomentSet(),
 		taskMoments: newMomentSet(),
@@ -86,6 +89,9 @@ func New(p Program, state *history.State) *Machine {
 			m.reindex(r, nil, u)
 		}
 	}
+	for step := range m.main {
+		m.lineUp(step)
+	}
 	return m
 }
 
@@ -95,6 +101,7 @@ func (m *Machine) Clone() *Machine {
 	c := *m
 	c.state = m.state.Clone()
 	c.main = slices.Clone(m.main)
+	c.startable = slices.Clone(m.startable)
 	c.open = m.open.clone()
 	c.headMoments = m.headMoments.clone()
 	c.taskMoments = m.taskMoments.clone()
@@ -181,9 +188,25 @@ func (m *Machine) reindex(r ref, before, after *history.Unit) {
 	case r.elem != whole:
 		m.reindexElement(r, was, is)
 	default:
-		m.done += throughNow(was, is)
-		m.main[r.step] = is
+		m.reindexStep(int(r.step), was, is)
 	}
+}
+
+func (m *Machine) reindexStep(step int, was, is history.UnitStatus) {
+	m.main[step] = is
+	m.lineUp(step)
+	if now := throughNow(was, is); now != 0 {
+		m.done += now
+		for _, dependent := range m.def.Steps[step].Dependents {
+			m.lineUp(dependent)
+		}
+	}
+}
+
+// lineUp puts a main step among the startable ones, or takes it out of them.
+func (m *Machine) lineUp(step int) {
+	status := m.main[step]
+	m.startable.set(step, status == history.UnitRunning || status == history.UnitPending && m.predecessorsThrough(step))
 }
 
 func (m *Machine) reindexElement(r ref, was, is history.UnitStatus) {

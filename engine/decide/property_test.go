@@ -359,7 +359,7 @@ func dump(m *Machine) string {
 	var b strings.Builder
 	b.Write(m.State().AppendJSON(nil))
 	b.Write(m.State().AppendSnapshot(nil))
-	fmt.Fprintf(&b, "\nmain %v done %d compensated %d\nopen", m.main, m.done, m.compensated)
+	fmt.Fprintf(&b, "\nmain %v done %d startable %x compensated %d\nopen", m.main, m.done, m.startable, m.compensated)
 	m.open.tree.Scan(func(u openUnit) bool {
 		fmt.Fprintf(&b, " %s=%s", m.key(u.ref), u.status)
 		return true

@@ -112,18 +112,12 @@ func (m *Machine) timeout() (int64, bool) {
 
 // startSteps is rule 5, in the definition's order.
 func (m *Machine) startSteps() {
-	for i, status := range m.main {
-		r := ref{step: int32(i), elem: whole}
-		switch {
-		case m.full():
-			return
-		case status == history.UnitRunning:
+	for step, ok := m.startable.next(0); ok && !m.full() && !m.aborting(); step, ok = m.startable.next(step + 1) {
+		r := ref{step: int32(step), elem: whole}
+		if m.main[step] == history.UnitRunning {
 			m.fanOn(r)
-		case status == history.UnitPending && m.predecessorsThrough(i):
+		} else {
 			m.start(r)
-		}
-		if m.aborting() {
-			return
 		}
 	}
 }
