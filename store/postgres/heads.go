@@ -53,7 +53,7 @@ func movedColumns(heads []movedHead) []any {
 
 func lostRace(*pgconn.PgError) error { return &store.LostError{} }
 
-// The heads are counted first, so that they are locked before the rows.
+// The head is counted first, so that it is locked before the row.
 var advanceSQL = forRows(`
 WITH ` + moved + `, removed AS (
     DELETE FROM tasks t
@@ -62,21 +62,20 @@ WITH ` + moved + `, removed AS (
     RETURNING 1
 )
 SELECT 1 / CASE
-    WHEN (SELECT count(*) FROM moved) <> cardinality($1::text[]) THEN 0
-    WHEN (SELECT count(*) FROM removed) <> cardinality($10::text[]) THEN 0
+    WHEN (SELECT count(*) FROM moved) <> 1 THEN 0
+    WHEN (SELECT count(*) FROM removed) <> 1 THEN 0
     ELSE 1
-END`)
+END`).one
 
-// advance is moveHeads and the removal of task rows. What nearly every commit of a
-// step does is one statement, where both kinds go as values or both as arrays.
+// advance moves heads on and removes task rows, if they are as they were seen. One
+// of each, which is a step, is one statement; of several, two are faster.
 func advance(sc *script, c *changes) {
-	if len(c.removed) == 0 || len(c.moved) == 0 || (len(c.moved) == 1) != (len(c.removed) == 1) {
-		moveHeads(sc, c.moved)
-		removeTasks(sc, c.removed)
+	if len(c.moved) == 1 && len(c.removed) == 1 {
+		sc.add(advanceSQL, nil, append(movedColumns(c.moved), seenColumns(c.removed)...)...).conflict = lostRace
 		return
 	}
-	args := append(movedColumns(c.moved), seenColumns(c.removed)...)
-	sc.add(advanceSQL.of(len(c.moved)), nil, args...).conflict = lostRace
+	moveHeads(sc, c.moved)
+	removeTasks(sc, c.removed)
 }
 
 var createHeadsSQL = forRows(`

@@ -13,7 +13,6 @@ func forRows(many string) rowsSQL { return rowsSQL{many, singleRow.Replace(many)
 
 var singleRow = strings.NewReplacer(
 	"cardinality($1::text[])", "1",
-	"cardinality($10::text[])", "1",
 	"unnest(", "(VALUES (",
 	"[])", "))",
 	"[]", "",
