@@ -30,6 +30,7 @@ type options struct {
 	reps       int      // repetitions of the scenarios
 	scale      float64  // of the numbers of workflows; 1: as documented
 	slots      int      // tasks that a worker runs at once
+	processors int      // that a worker process may use; 0: all
 	workers    int      // worker processes
 	dir        string   // for databases: a real disk
 	peers      string   // folder of the peers; "": none
@@ -76,6 +77,8 @@ func flags(name string, o *options) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.IntVar(&o.reps, "reps", 3, "repetitions of the scenarios; figures are medians")
 	fs.Float64Var(&o.scale, "scale", 1, "share of the documented numbers of workflows")
+	// The tasks take no time: more processors would only be woken for nothing.
+	fs.IntVar(&o.processors, "worker-processors", 1, "processors that a worker process may use; 0: all")
 	// More than any scenario runs at once: what is measured is the server, not how
 	// long tasks wait for a slot of the worker's.
 	fs.IntVar(&o.slots, "slots", 160, "tasks that a worker process runs at once")

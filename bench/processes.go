@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -148,7 +149,8 @@ func (s *suite) startServer(database string, profiles bool) (*server, error) {
 // startWorkers starts the worker processes of a server.
 func (s *suite) startWorkers(srv *server) (workers []*process, err error) {
 	for range s.options.workers {
-		p, err := startProcess(s.self, []string{"worker", "-url", srv.client.URL(), "-slots", strconv.Itoa(s.options.slots)})
+		p, err := startProcess(s.self, []string{"worker", "-url", srv.client.URL(),
+			"-slots", strconv.Itoa(s.options.slots), "-processors", strconv.Itoa(s.options.processors)})
 		if err != nil {
 			stopAll(workers)
 			return nil, err
@@ -169,8 +171,12 @@ func work(ctx context.Context, args []string) error {
 	fs := flag.NewFlagSet("bench worker", flag.ContinueOnError)
 	url := fs.String("url", "", "the server's")
 	slots := fs.Int("slots", 16, "tasks at once")
+	processors := fs.Int("processors", 0, "to use; 0: all")
 	if err := fs.Parse(args); err != nil {
 		return err
+	}
+	if *processors > 0 {
+		runtime.GOMAXPROCS(*processors)
 	}
 	w, err := newWorker(*url, *slots)
 	if err != nil {
