@@ -214,3 +214,34 @@ func TestGroup_WhoGivesUpBeforeItFormedHasWrittenNothing(t *testing.T) {
 	}
 	wantLastSeq(t, g, "e0", 2)
 }
+
+// TestStep_LocksTheHeadBeforeTheRow: the other way round it and a claim, which
+// takes the head first, would hold each other up.
+func TestStep_LocksTheHeadBeforeTheRow(t *testing.T) {
+	t.Parallel()
+	url := pgtest.Migrated(t)
+	s := open(t, postgres.Options{URL: url})
+	c := creation("e1")
+	c.Inserted = []store.Task{readyTask("e1", "a")}
+	commit(t, s, c)
+	holder, err := connect(t, url).Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.Exec(t.Context(), `SELECT 1 FROM executions WHERE id = 'e1' FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Commit(t.Context(), *step(c.Head)) }()
+	waitFor(t, func() bool { return holdsUp(t, url) })
+	exec(t, url, `SELECT 1 FROM tasks WHERE key = 'e1/a' FOR UPDATE NOWAIT`) // fails where it is locked
+	if err := holder.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if l, err := s.Load(t.Context(), store.LoadRequest{ID: "e1"}); err != nil || l.Head.LastSeq != 3 {
+		t.Errorf("%+v, %v; want it at 3", l.Head, err)
+	}
+}
