@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -399,4 +400,41 @@ func TestMigrate_LeavesTheWriterFlushingEachCommit(t *testing.T) {
 			t.Error(diff)
 		}
 	}
+}
+
+// TestStep_WritesFewPages: what a commit costs on SQLite is the pages that it
+// changes. A step changes one of each tree that its rows are in: events, heads, and
+// of tasks the table, its keys and the indexes of an execution's rows, of due ones
+// and of a session's.
+func TestStep_WritesFewPages(t *testing.T) {
+	s := newStore(t, Options{})
+	task := func(unit string) store.Task {
+		return store.Task{Key: "e1/" + unit, ExecutionID: "e1", Unit: unit, State: store.TaskDispatched, TokenHash: "h", Session: "s", DueAtMS: at}
+	}
+	first := growth("e1", 0)
+	first.Inserted = []store.Task{task("a")}
+	if err := s.Commit(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	step := growth("e1", 1)
+	step.Removed = []store.TaskRemoval{{Key: "e1/a", Guard: store.Guard{State: store.TaskDispatched, TokenHash: "h"}}}
+	step.Inserted = []store.Task{task("b")}
+	before := walPages(t, s)
+	if err := s.Commit(t.Context(), step); err != nil {
+		t.Fatal(err)
+	}
+	if n := walPages(t, s) - before; n < 1 || n > 7 {
+		t.Errorf("a step has written %d pages, want 7 at most", n)
+	}
+}
+
+// walPages is how many pages the write-ahead log holds: each has 24 bytes before
+// it, the log itself 32 (https://www.sqlite.org/fileformat2.html#walformat).
+func walPages(t *testing.T, s *Store) int64 {
+	t.Helper()
+	info, err := os.Stat(s.path + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return (info.Size() - 32) / (24 + 4096)
 }
