@@ -27,8 +27,8 @@ var (
 // LostError says that a guard of a Commit failed: someone was faster. Nothing
 // was written; load again and decide again.
 type LostError struct {
-	// Task is the key of a task row that changed, "" where it was the head, or
-	// where the database does not tell which it was.
+	// Task is the key of a task row that changed, or "" where it was the head
+	// (or where the database does not tell which).
 	Task string
 	// Exists is set where the execution that a commit creates exists already.
 	Exists bool
@@ -41,7 +41,7 @@ func (e *LostError) Error() string {
 	case e.Task != "":
 		return fmt.Sprintf("lost a race for task %s", e.Task)
 	}
-	return "lost a race for the execution"
+	return "lost a race for the execution's head"
 }
 
 // ChildExistsError says that a child's execution id is taken. Nothing was written.

@@ -26,7 +26,7 @@ func apply(sc *script, commits ...*store.Commit) error {
 		}
 	}
 	advance(sc, c)
-	markTasks(sc, c.marked)
+	guarded(sc, markTasksSQL, c.marked)
 	removeAllTasks(sc, c.replaced)
 	insertTasks(sc, c.inserted)
 	c.events.insert(sc)

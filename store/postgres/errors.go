@@ -15,6 +15,7 @@ import (
 // The SQLSTATE codes that mean something to the store.
 const (
 	codeDivisionByZero       = "22012" // of a guard
+	codeLogarithmOfZero      = "2201E" // of the second guard of a statement
 	codeUniqueViolation      = "23505"
 	codeReadOnlyTransaction  = "25006" // the server became a replica
 	codeIdleInTransaction    = "25P03"

@@ -158,10 +158,10 @@ func TestGroup_AMemberThatLostTakesNobodyAlong(t *testing.T) {
 	if errs[0] != nil || errs[4] != nil {
 		t.Errorf("%v and %v of those whose guards held", errs[0], errs[4])
 	}
-	if !errors.As(errs[1], &lost) || lost.Exists {
+	if !errors.As(errs[1], &lost) || lost.Task != "" {
 		t.Errorf("%v of the one that saw an older head", errs[1])
 	}
-	if !errors.As(errs[2], &lost) || lost.Exists {
+	if !errors.As(errs[2], &lost) || lost.Task != "e2/gone" {
 		t.Errorf("%v of the one whose task was gone", errs[2])
 	}
 	if !errors.As(errs[3], &exists) || exists.ID != "e0" {

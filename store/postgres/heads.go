@@ -31,7 +31,7 @@ FROM moved`)
 // moveHeads moves heads on, if they are still where they were seen.
 func moveHeads(sc *script, heads []movedHead) {
 	if len(heads) > 0 {
-		sc.add(moveHeadsSQL.of(len(heads)), nil, movedColumns(heads)...).conflict = lostRace
+		sc.add(moveHeadsSQL.of(len(heads)), nil, movedColumns(heads)...).conflict = func(*pgconn.PgError) error { return &store.LostError{} }
 	}
 }
 
@@ -51,9 +51,8 @@ func movedColumns(heads []movedHead) []any {
 	}
 }
 
-func lostRace(*pgconn.PgError) error { return &store.LostError{} }
-
-// The head is counted first, so that it is locked before the row.
+// The head is counted first, so that it is locked before the row. The two guards
+// fail with errors of their own: a division by zero, the logarithm of zero.
 var advanceSQL = forRows(`
 WITH ` + moved + `, removed AS (
     DELETE FROM tasks t
@@ -61,21 +60,25 @@ WITH ` + moved + `, removed AS (
     WHERE ` + stillAsSeen + `
     RETURNING 1
 )
-SELECT 1 / CASE
-    WHEN (SELECT count(*) FROM moved) <> 1 THEN 0
-    WHEN (SELECT count(*) FROM removed) <> 1 THEN 0
-    ELSE 1
+SELECT CASE
+    WHEN (SELECT count(*) FROM moved) = 1 THEN ln((SELECT count(*) FROM removed)::double precision)
+    ELSE 1 / (SELECT count(*) FROM moved)
 END`).one
 
 // advance moves heads on and removes task rows, if they are as they were seen. One
 // of each, which is a step, is one statement; of several, two are faster.
 func advance(sc *script, c *changes) {
-	if len(c.moved) == 1 && len(c.removed) == 1 {
-		sc.add(advanceSQL, nil, append(movedColumns(c.moved), seenColumns(c.removed)...)...).conflict = lostRace
+	if len(c.moved) != 1 || len(c.removed) != 1 {
+		moveHeads(sc, c.moved)
+		guarded(sc, removeTasksSQL, c.removed)
 		return
 	}
-	moveHeads(sc, c.moved)
-	removeTasks(sc, c.removed)
+	sc.add(advanceSQL, nil, append(movedColumns(c.moved), seenColumns(c.removed)...)...).conflict = func(e *pgconn.PgError) error {
+		if e.Code == codeLogarithmOfZero {
+			return lostRows(c.removed)
+		}
+		return &store.LostError{}
+	}
 }
 
 var createHeadsSQL = forRows(`

@@ -40,18 +40,21 @@ const removeAllTasksSQL = `
 DELETE FROM tasks
 WHERE key > $1 || '/' AND key < $1 || '0'`
 
-// removeTasks removes rows that are still as they were seen.
-func removeTasks(sc *script, rows []store.TaskRemoval) {
+// guarded adds a statement that must find every row, if there are any, as it was
+// seen.
+func guarded(sc *script, sql rowsSQL, rows []store.TaskRemoval) {
 	if len(rows) > 0 {
-		sc.add(removeTasksSQL.of(len(rows)), nil, seenColumns(rows)...).conflict = lostRace
+		sc.add(sql.of(len(rows)), nil, seenColumns(rows)...).conflict = func(*pgconn.PgError) error { return lostRows(rows) }
 	}
 }
 
-// markTasks marks rows that are still as they were seen.
-func markTasks(sc *script, rows []store.TaskRemoval) {
-	if len(rows) > 0 {
-		sc.add(markTasksSQL.of(len(rows)), nil, seenColumns(rows)...).conflict = lostRace
+// lostRows is that one of rows was not as it was seen. Of several the database does
+// not tell which.
+func lostRows(rows []store.TaskRemoval) error {
+	if len(rows) == 1 {
+		return &store.LostError{Task: rows[0].Key}
 	}
+	return &store.LostError{}
 }
 
 // removeAllTasks removes the rows of executions.

@@ -27,7 +27,7 @@ type script struct {
 type step struct {
 	read func(pgx.Rows) error // called for each row; nil where there are none
 	done func(affected int64) // called after the last row; may be nil
-	// conflict makes a guard's failure (22012) or a key that is taken (23505)
+	// conflict makes a guard's failure (22012, 2201E) or a key that is taken (23505)
 	// into what it means here; nil where neither can be.
 	conflict func(*pgconn.PgError) error
 }
@@ -101,7 +101,7 @@ func (st *step) take(results pgx.BatchResults) error {
 	}
 	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && st.conflict != nil {
 		switch pgErr.Code {
-		case codeDivisionByZero, codeUniqueViolation:
+		case codeDivisionByZero, codeLogarithmOfZero, codeUniqueViolation:
 			return st.conflict(pgErr)
 		}
 	}
