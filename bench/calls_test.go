@@ -38,7 +38,7 @@ func TestCalls_CostWhatTheyMay(t *testing.T) {
 	want := map[string]bill{
 		"postgres": {
 			Start: cost{1, 3, 1}, Poll: cost{1, 1, 1}, EmptyPoll: cost{1, 1, 0},
-			Complete: cost{1, 4, 1}, CompleteWithNext: cost{1, 4, 1}, Read: cost{1, 7, 0},
+			Complete: cost{1, 3, 1}, CompleteWithNext: cost{1, 3, 1}, Read: cost{1, 7, 0},
 		},
 		"sqlite": {
 			Start: cost{1, 5, 1}, Poll: cost{2, 17, 1}, EmptyPoll: cost{1, 7, 0},

@@ -49,10 +49,11 @@ func run(ctx context.Context, starts, timers int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	for name, pkg := range packages {
-		if err := lambdatest.Bootstrap(ctx, filepath.Join(dir, name, "bootstrap"), pkg); err != nil {
-			return err
-		}
+	if err := lambdatest.Functions(ctx, dir); err != nil {
+		return err
+	}
+	if err := lambdatest.Bootstrap(ctx, filepath.Join(dir, "hello", "bootstrap"), "perigee/bench/functions/hello"); err != nil {
+		return err
 	}
 	base, stop, err := pgtest.Start()
 	if err != nil {
@@ -70,12 +71,6 @@ func run(ctx context.Context, starts, timers int) error {
 		return measureTimers(ctx, dir, database, timers)
 	}
 	return nil
-}
-
-// packages are what is built, as for Lambda.
-var packages = map[string]string{
-	"hello": "perigee/bench/functions/hello",
-	"api":   "perigee/functions/api", "worker": "perigee/functions/worker", "tick": "perigee/functions/tick", "migrate": "perigee/functions/migrate",
 }
 
 func migrated(ctx context.Context, base *url.URL) (database string, err error) {
