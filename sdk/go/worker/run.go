@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"sync"
 	"time"
 
@@ -194,6 +195,9 @@ func (r *run) pollAgain(ctx, tasks, calls context.Context, size pollSize) error 
 			r.chains.Go(func() { r.chain(ctx, tasks, calls, t) })
 		}
 		r.giveSlots(free)
+		// The tasks go first: somebody waits for their results, nobody for the
+		// next poll.
+		runtime.Gosched()
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -224,7 +228,10 @@ func (r *run) takeSlots(ctx context.Context, most int, moment time.Duration) int
 		return 0
 	case <-r.slots:
 	}
-	over := time.After(moment)
+	var over <-chan time.Time
+	if moment > 0 {
+		over = time.After(moment)
+	}
 	for n := 1; ; n++ {
 		if n == most {
 			return n
