@@ -46,6 +46,9 @@ func (s *suite) limits(ctx context.Context, store string) error {
 	if _, err := together(50, 16, func(i int) (float64, error) { return 0, sequence(ctx, l, fmt.Sprint("warm-", i), 3) }); err != nil {
 		return err
 	}
+	if err := s.checkpoint(ctx, store); err != nil {
+		return err
+	}
 	n := s.count(1000)
 	began := time.Now()
 	if _, err := together(n, 16, func(i int) (float64, error) { return 0, sequence(ctx, l, fmt.Sprint("a-", i), 3) }); err != nil {

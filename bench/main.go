@@ -35,6 +35,7 @@ type options struct {
 	dir        string   // for databases: a real disk
 	peers      string   // folder of the peers; "": none
 	perigee    string   // the binary to measure; "": built anew
+	postgres   string   // further settings of the Postgres server
 	serverArgs string   // further flags of the server
 }
 
@@ -85,6 +86,7 @@ func flags(name string, o *options) *flag.FlagSet {
 	fs.IntVar(&o.workers, "workers", 1, "worker processes")
 	fs.StringVar(&o.dir, "dir", "/var/tmp", "where databases are made: on a real disk")
 	fs.StringVar(&o.perigee, "perigee", "", "the binary to measure; \"\": built from this checkout")
+	fs.StringVar(&o.postgres, "postgres", "", "further settings of the Postgres server, separated by spaces")
 	fs.StringVar(&o.serverArgs, "server-args", "", "further flags of perigee dev, separated by spaces")
 	return fs
 }

@@ -67,6 +67,9 @@ func (s *suite) peer(ctx context.Context, store string, p peer) error {
 		}
 		cmd.Env = append(cmd.Env, "PEERS_PG="+prefix)
 	}
+	if err := s.checkpoint(ctx, store); err != nil {
+		return err
+	}
 	out, err := cmd.Output()
 	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
 		if e := s.addPeer(store, p, lines.Bytes()); e != nil {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,7 +22,6 @@ func profile(ctx context.Context, args []string) error {
 	fs := flags("bench profile", &o)
 	store := fs.String("store", "postgres", "sqlite or postgres")
 	scenario := fs.String("scenario", "S1", "S1, S2, S3, S4, many, wide or writers")
-	settings := fs.String("postgres", "", "further settings of the Postgres server, separated by spaces")
 	seconds := fs.Int("seconds", 20, "how long")
 	out := fs.String("out", ".build/profile", "folder for the profiles")
 	if err := fs.Parse(args); err != nil {
@@ -37,8 +35,7 @@ func profile(ctx context.Context, args []string) error {
 		return err
 	}
 	defer s.tearDown()
-	s.setting = []string{"shared_preload_libraries=pg_stat_statements", "track_io_timing=on"}
-	s.setting = append(s.setting, strings.Fields(*settings)...)
+	s.setting = append(s.setting, "shared_preload_libraries=pg_stat_statements", "track_io_timing=on")
 	d, done, err := s.deploy(ctx, *store, true)
 	if err != nil {
 		return err

@@ -52,10 +52,10 @@ func (s *suite) scenariosOnce(ctx context.Context, store string, extras bool) er
 	if extras {
 		steps = append(steps, d.many, d.traffic, d.wide, d.writers)
 	}
+	if err := d.checkpoint(ctx, store); err != nil {
+		return err
+	}
 	for _, step := range steps {
-		if err := d.checkpoint(ctx, store); err != nil {
-			return err
-		}
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func setUp(ctx context.Context, o options) (*suite, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for databases: %w (choose another with -dir)", err)
 	}
-	s := &suite{options: o, sheet: newSheet(), dir: dir, perigee: filepath.Join(dir, "perigee")}
+	s := &suite{options: o, sheet: newSheet(), dir: dir, perigee: filepath.Join(dir, "perigee"), setting: strings.Fields(o.postgres)}
 	s.stop = append(s.stop, func() { _ = os.RemoveAll(dir) })
 	if s.self, err = os.Executable(); err != nil {
 		s.tearDown()
@@ -130,7 +130,8 @@ func (s *suite) traffic(ctx context.Context) (traffic, error) {
 	return t, err
 }
 
-// checkpoint makes a measured stretch begin without a pending one.
+// checkpoint makes everybody who is compared begin alike: none is pending, and the
+// log takes each page as a whole that is changed for the first time.
 func (s *suite) checkpoint(ctx context.Context, store string) error {
 	if store != "postgres" {
 		return nil
