@@ -34,8 +34,20 @@ func (s *Store) Watch(see func(sql string, args []any)) {
 	}
 }
 
-// GroupAlone sets how long a group of commits is written before the next is, too.
-func (s *Store) GroupAlone(d time.Duration) { s.groups.alone = d }
+// Groups sets how many groups of commits are written at once, as long as they
+// are not for long.
+func (s *Store) Groups(atOnce int, alone time.Duration) {
+	s.groups.mu.Lock()
+	defer s.groups.mu.Unlock()
+	s.groups.atOnce, s.groups.alone = atOnce, alone
+}
+
+// GroupsTake has groups last so many times as long as what they cost.
+func (s *Store) GroupsTake(times int) {
+	s.groups.mu.Lock()
+	defer s.groups.mu.Unlock()
+	s.groups.quickest = time.Duration(times) * groupWork
+}
 
 // Waiting is how many commits wait for their group.
 func (s *Store) Waiting() int {

@@ -14,15 +14,25 @@ import (
 // Commits of several executions that meet in one process share a transaction:
 // they touch different rows, so all that a commit costs beside its rows (setting
 // statements up, the flush, the round trip) is paid once. A group forms by
-// itself: what comes while others are written goes with the next. One that takes
-// long, because it waits for a lock or a slow disk, holds nobody up: after a
-// while the next is written beside it.
+// itself: what comes while others are written goes with the next.
+//
+// How many groups are written at once follows from how long they take. Where the
+// disk is near, a group is work from beginning to end, and a second one beside it
+// would only make both of them smaller. Where it is slow or far away nearly all of
+// a group's time is waiting, and those who come meanwhile would wait for nothing.
+// One that takes very long, because it waits for a lock, is not counted.
 //
 // A group is written whole or not at all. Where one of its members has lost its
 // race nobody can say which, so each is written again alone.
 
 const (
-	// groupAlone is how long a group is written before the next is, too.
+	// groupWork is about what a group costs both sides in processor time. What the
+	// quickest groups last beyond that they wait.
+	groupWork = 500 * time.Microsecond
+	// groupsAtOnce bounds the groups that are written at once and not for long: half
+	// of the connections that a server has unless it is told otherwise.
+	groupsAtOnce = 4
+	// groupAlone is how long a group counts among them.
 	groupAlone = 5 * time.Millisecond
 	// A group holds so many commits and about so many bytes at most.
 	groupCommits = 64
@@ -33,15 +43,19 @@ const (
 
 // groups lines up the commits of a process.
 type groups struct {
-	store *Store
-	off   bool          // each commit goes alone
-	alone time.Duration // groupAlone
+	store  *Store
+	off    bool          // each commit goes alone
+	atOnce int           // groupsAtOnce
+	alone  time.Duration // groupAlone
 
-	mu      sync.Mutex
-	turns   int // groups so far
-	turn    int // the last group, while it is written and has not been for long; else 0
-	waiting []*member
+	mu       sync.Mutex
+	underWay map[*group]bool
+	quickest time.Duration // of the last groups; 0 before the first
+	waiting  []*member
 }
+
+// group is one that is written, or a commit that goes alone.
+type group struct{ began time.Time }
 
 // member is a commit that waits for its group.
 type member struct {
@@ -56,29 +70,64 @@ func (g *groups) write(ctx context.Context, c *store.Commit) (err error) {
 		return g.store.commitAlone(ctx, c)
 	}
 	g.mu.Lock()
-	if g.turn != 0 {
-		m := &member{ctx: ctx, commit: c, done: make(chan error, 1)}
-		g.waiting = append(g.waiting, m)
-		turn := g.turn
+	if len(g.waiting) == 0 && g.room() {
+		own := g.begin()
 		g.mu.Unlock()
-		return g.await(m, turn)
+		defer func() { g.end(own, err) }()
+		return g.store.commitAlone(ctx, c)
 	}
-	turn := g.nextTurn()
+	m := &member{ctx: ctx, commit: c, done: make(chan error, 1)}
+	g.waiting = append(g.waiting, m)
+	g.start()
 	g.mu.Unlock()
-	defer g.pass(turn)
-	return g.store.commitAlone(ctx, c)
+	return g.await(m)
 }
 
-func (g *groups) nextTurn() int {
-	g.turns++
-	g.turn = g.turns
-	return g.turn
+// room reports whether another group may be written now.
+func (g *groups) room() bool {
+	if len(g.underWay) == 0 {
+		return true
+	}
+	now, prompt := time.Now(), 0
+	for u := range g.underWay {
+		if now.Sub(u.began) < g.alone {
+			prompt++
+		}
+	}
+	return prompt < min(max(1, int(g.quickest/groupWork)), g.atOnce)
 }
 
-// await waits for a member's group, and has it written when the one before takes
+func (g *groups) begin() *group {
+	u := &group{time.Now()}
+	g.underWay[u] = true
+	return u
+}
+
+// end notes that a group was written, and has the next one written.
+func (g *groups) end(u *group, err error) {
+	g.mu.Lock()
+	delete(g.underWay, u)
+	if err == nil {
+		g.quickest = quicker(g.quickest, time.Since(u.began))
+	}
+	g.start()
+	g.mu.Unlock()
+}
+
+// start has the next group written, if somebody waits and there is room. Its
+// caller holds mu, as those of room and begin do.
+func (g *groups) start() {
+	if len(g.waiting) == 0 || !g.room() {
+		return
+	}
+	members, u := g.next(), g.begin()
+	go func() { g.end(u, g.together(members)) }()
+}
+
+// await waits for a member's group, and has it written when those under way take
 // long. Whoever gives up before it was formed has written nothing; after that
 // nobody knows.
-func (g *groups) await(m *member, turn int) error {
+func (g *groups) await(m *member) error {
 	patience := time.NewTicker(g.alone)
 	defer patience.Stop()
 	for {
@@ -86,7 +135,9 @@ func (g *groups) await(m *member, turn int) error {
 		case err := <-m.done:
 			return err
 		case <-patience.C:
-			turn = g.pass(turn)
+			g.mu.Lock()
+			g.start()
+			g.mu.Unlock()
 		case <-m.ctx.Done():
 			return g.leave(m)
 		}
@@ -103,26 +154,7 @@ func (g *groups) leave(m *member) error {
 	return fmt.Errorf("%w: %w", store.ErrUnknownOutcome, m.ctx.Err())
 }
 
-// pass has the next group written, if there is one, unless that was done in this
-// turn. It gives the turn that it is now.
-func (g *groups) pass(turn int) int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.turn != turn {
-		return g.turn
-	}
-	g.turn = 0
-	if group := g.next(); len(group) > 0 {
-		turn := g.nextTurn()
-		go func() {
-			defer g.pass(turn)
-			g.together(group)
-		}()
-	}
-	return g.turn
-}
-
-// next forms a group of those who wait, no execution twice; none of nobody.
+// next forms a group of those who wait, no execution twice.
 func (g *groups) next() (group []*member) {
 	taken, bytes := map[string]bool{}, 0
 	left := g.waiting[:0]
@@ -159,26 +191,37 @@ func bytesOf(c *store.Commit) int {
 }
 
 // together writes a group and tells its members.
-func (g *groups) together(group []*member) {
-	if len(group) == 1 {
-		m := group[0]
-		m.done <- g.store.commitAlone(m.ctx, m.commit)
-		return
+func (g *groups) together(members []*member) error {
+	if len(members) == 1 {
+		m := members[0]
+		err := g.store.commitAlone(m.ctx, m.commit)
+		m.done <- err
+		return err
 	}
-	commits := make([]*store.Commit, len(group))
-	for i, m := range group {
+	commits := make([]*store.Commit, len(members))
+	for i, m := range members {
 		commits[i] = m.commit
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), groupTimeout)
 	defer cancel()
 	err := g.store.commitTogether(ctx, commits)
-	for _, m := range group {
+	for _, m := range members {
 		if err != nil && !errors.Is(err, store.ErrUnknownOutcome) {
 			go func() { m.done <- g.store.commitAlone(m.ctx, m.commit) }()
 			continue
 		}
 		m.done <- err
 	}
+	return err
+}
+
+// quicker keeps about the shortest of the last some hundred durations: it grows by
+// and by, until another is as short.
+func quicker(quickest, took time.Duration) time.Duration {
+	if quickest == 0 {
+		return took
+	}
+	return min(took, quickest+quickest/512)
 }
 
 // commitAlone writes one commit.

@@ -27,7 +27,7 @@ func behindGate(t *testing.T, alone time.Duration) *gate {
 	t.Helper()
 	url := pgtest.Migrated(t)
 	g := &gate{Store: open(t, postgres.Options{URL: url}), heads: map[string]store.Head{}}
-	g.GroupAlone(alone)
+	g.Groups(1, alone)
 	for _, id := range []string{"gate", "e0", "e1", "e2", "e3", "e4"} {
 		c := creation(id)
 		c.Inserted = []store.Task{readyTask(id, "a")}
@@ -196,6 +196,27 @@ func TestGroup_OneThatTakesLongHoldsNobodyUp(t *testing.T) {
 		commit(t, g, *step(g.heads[fmt.Sprint("e", i)]))
 	}
 	g.open()
+}
+
+// TestGroup_WhereGroupsWaitSeveralAreWrittenAtOnce: they last twice as long as
+// they cost, so there is room for one beside the gate.
+func TestGroup_WhereGroupsWaitSeveralAreWrittenAtOnce(t *testing.T) {
+	t.Parallel()
+	g := behindGate(t, time.Hour)
+	g.Groups(8, time.Hour)
+	g.GroupsTake(1)
+	waits := g.line(t, t.Context(), step(g.heads["e0"]))
+	g.GroupsTake(2)
+	commit(t, g, *step(g.heads["e1"])) // takes along who waits, and passes the gate
+	if err := <-waits[0]; err != nil {
+		t.Error(err)
+	}
+	g.open()
+	for _, id := range []string{"e0", "e1", "gate"} {
+		if l, err := g.Load(t.Context(), store.LoadRequest{ID: id}); err != nil || l.Head.LastSeq != 3 {
+			t.Errorf("%s: %+v, %v; want it at 3", id, l.Head, err)
+		}
+	}
 }
 
 func TestGroup_WhoGivesUpBeforeItFormedHasWrittenNothing(t *testing.T) {

@@ -88,7 +88,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, urlError(o.URL, err)
 	}
 	s := &Store{config: config, noLocks: o.NoLocks, dsql: o.DSQL, stats: &counters{}}
-	s.groups.store, s.groups.off, s.groups.alone = s, o.NoLocks, groupAlone
+	s.groups = groups{store: s, off: o.NoLocks, atOnce: groupsAtOnce, alone: groupAlone, underWay: map[*group]bool{}}
 	config.MaxConns, config.PingTimeout = int32(o.MaxConns), pingTimeout
 	config.MinConns, config.MinIdleConns = 0, 0
 	config.BeforeConnect = o.BeforeConnect

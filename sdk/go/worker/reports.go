@@ -15,11 +15,14 @@ import (
 const maxBatchBytes = 1 << 20
 
 const (
-	// promptReports is how many calls report at once as long as they are quick. A
-	// call that takes longer than slowReport, to a server that is far away or has
-	// much to do, holds nobody up: another may then start beside it.
+	// promptReports is how many calls report at once at least as long as they are
+	// quick. A call that takes longer than slowReport, to a server that is far away or
+	// has much to do, holds nobody up: another may then start beside it.
 	promptReports = 2
 	slowReport    = 10 * time.Millisecond
+	// reportWork is about what a call costs both sides in processor time. What the
+	// quickest last beyond that they wait, for the network or the disk.
+	reportWork = 300 * time.Microsecond
 )
 
 // reports sends results until they are acknowledged. Results of one execution
@@ -27,12 +30,18 @@ const (
 // together in the next call. Work that comes in quick succession so costs the
 // server a call and a commit for many results and not for each, and a wide
 // fan-out does not compete with itself for its execution.
+//
+// Where a call is work from beginning to end, more of them at once would only be
+// smaller and slower. Where nearly all of its time is waiting, results that wait
+// for it lose time for nothing, so more run at once. Functions are paid by the call:
+// there few are enough.
 type reports struct {
 	run *run
 	max int // calls at once
 
 	mu       sync.Mutex
 	underWay map[*call]bool
+	quickest time.Duration   // of the last calls; 0 before the first
 	busy     map[string]bool // executions that a call under way reports to
 	waiting  []*report
 }
@@ -104,7 +113,7 @@ func (q *reports) take() *call {
 			prompt++
 		}
 	}
-	if len(q.underWay) == q.max || prompt >= promptReports {
+	if len(q.underWay) == q.max || prompt >= q.atOnce() {
 		return nil
 	}
 	c, size := &call{began: now}, 0
@@ -129,10 +138,28 @@ func (q *reports) take() *call {
 	return c
 }
 
+// atOnce is how many calls may be under way that have not been for long.
+func (q *reports) atOnce() int {
+	if !q.run.holdsPolls() {
+		return promptReports
+	}
+	return max(promptReports, int(q.quickest/reportWork))
+}
+
+// quicker keeps about the shortest of the last some hundred durations: it grows by
+// and by, until another is as short.
+func quicker(quickest, took time.Duration) time.Duration {
+	if quickest == 0 {
+		return took
+	}
+	return min(took, quickest+quickest/512)
+}
+
 // carry reports a batch; then the next call starts.
 func (q *reports) carry(ctx context.Context, c *call) {
 	q.send(ctx, c.batch)
 	q.mu.Lock()
+	q.quickest = quicker(q.quickest, time.Since(c.began))
 	delete(q.underWay, c)
 	for _, p := range c.batch {
 		delete(q.busy, p.execution)

@@ -39,8 +39,8 @@ type Options struct {
 	// Runtime is matched with the language that a task contract asks for; "": "go".
 	Runtime string
 	// Reports is how many calls report results at once at most, one at a time for
-	// each execution. While calls are quick two are enough: what is finished
-	// meanwhile travels together in the next. 0: 32.
+	// each execution. While calls are quick, and to functions, two are enough: what
+	// is finished meanwhile travels together in the next. 0: 32.
 	Reports int
 	// DrainTimeout is how long tasks under way may go on once Run's context has
 	// ended, before theirs end too; 0: 30 s.

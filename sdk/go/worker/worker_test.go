@@ -482,6 +482,46 @@ func TestWorker_ReportsThatAreSlowHoldNobodyUp(t *testing.T) {
 	}
 }
 
+// Once a call is known to last long even while nothing else runs, ten results of
+// ten executions go at once, where a call is not paid for: to a server that stands.
+func TestWorker_WhereCallsWaitMoreOfThemRunAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		maxWaitMS int64
+		all       time.Duration
+		batches   int
+	}{
+		{maxWaitMS: 20_000, all: 8 * time.Millisecond, batches: 0},
+		{maxWaitMS: 0, all: 16 * time.Millisecond, batches: 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFake()
+			f.reportTime, f.maxWaitMS, f.noNext = 8*time.Millisecond, c.maxWaitMS, true
+			f.add(task("first"))
+			stop := start(t, f, Options{Concurrency: 10}, echo)
+			results(t, f, 1)
+			synctest.Wait()
+			var tasks []*client.Task
+			for i := range 10 {
+				one := task(fmt.Sprint(i))
+				one.ExecutionID = fmt.Sprint("x", i)
+				tasks = append(tasks, one)
+			}
+			began := time.Now()
+			f.add(tasks...)
+			results(t, f, 11)
+			if took := time.Since(began); took < c.all || took > c.all+gatherTime {
+				t.Errorf("a server that holds polls for %d ms: all results after %v, want %v", c.maxWaitMS, took, c.all)
+			}
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			if f.batches != c.batches {
+				t.Errorf("a server that holds polls for %d ms: %d batches, want %d", c.maxWaitMS, f.batches, c.batches)
+			}
+		})
+	}
+}
+
 func TestRun_RefusesMistakesOfSetUp(t *testing.T) {
 	w, err := newWorker(newFake(), newFake(), Options{})
 	if err != nil {
