@@ -34,8 +34,8 @@ func (s *Store) Watch(see func(sql string, args []any)) {
 	}
 }
 
-// Groups sets how many groups of commits are written at once, as long as they
-// are not for long.
+// Groups sets how many groups of commits are written at once, and how long each of
+// them counts.
 func (s *Store) Groups(atOnce int, alone time.Duration) {
 	s.groups.mu.Lock()
 	defer s.groups.mu.Unlock()

@@ -85,9 +85,6 @@ func (g *groups) write(ctx context.Context, c *store.Commit) (err error) {
 
 // room reports whether another group may be written now.
 func (g *groups) room() bool {
-	if len(g.underWay) == 0 {
-		return true
-	}
 	now, prompt := time.Now(), 0
 	for u := range g.underWay {
 		if now.Sub(u.began) < g.alone {

@@ -448,6 +448,16 @@ func TestWorker_ResultsOfOneExecutionTakeTurns(t *testing.T) {
 	})
 }
 
+// tenApart are ten tasks of ten executions.
+func tenApart() (tasks []*client.Task) {
+	for i := range 10 {
+		one := task(fmt.Sprint(i))
+		one.ExecutionID = fmt.Sprint("x", i)
+		tasks = append(tasks, one)
+	}
+	return tasks
+}
+
 // Ten results of ten executions: two calls at once while they are quick, and
 // more of them once those take long.
 func TestWorker_ReportsThatAreSlowHoldNobodyUp(t *testing.T) {
@@ -461,11 +471,7 @@ func TestWorker_ReportsThatAreSlowHoldNobodyUp(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake()
 			f.reportTime = c.reportTime
-			for i := range 10 {
-				one := task(fmt.Sprint(i))
-				one.ExecutionID = fmt.Sprint("x", i)
-				f.add(one)
-			}
+			f.add(tenApart()...)
 			began := time.Now()
 			stop := start(t, f, Options{Concurrency: 10}, echo)
 			results(t, f, 10)
@@ -500,14 +506,8 @@ func TestWorker_WhereCallsWaitMoreOfThemRunAtOnce(t *testing.T) {
 			stop := start(t, f, Options{Concurrency: 10}, echo)
 			results(t, f, 1)
 			synctest.Wait()
-			var tasks []*client.Task
-			for i := range 10 {
-				one := task(fmt.Sprint(i))
-				one.ExecutionID = fmt.Sprint("x", i)
-				tasks = append(tasks, one)
-			}
 			began := time.Now()
-			f.add(tasks...)
+			f.add(tenApart()...)
 			results(t, f, 11)
 			if took := time.Since(began); took < c.all || took > c.all+gatherTime {
 				t.Errorf("a server that holds polls for %d ms: all results after %v, want %v", c.maxWaitMS, took, c.all)
