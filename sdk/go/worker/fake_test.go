@@ -37,7 +37,7 @@ type fakeServer struct {
 
 	onReport   func(r client.Result) (client.Reported, error) // nil: accepted
 	onPoll     func() error
-	onRegister func() error
+	onRegister func(context.Context) error
 	reportTime time.Duration
 }
 
@@ -84,9 +84,9 @@ func (f *fakeServer) check(session string) error {
 	return nil
 }
 
-func (f *fakeServer) Register(_ context.Context, r client.RegisterRequest) (client.Registration, error) {
+func (f *fakeServer) Register(ctx context.Context, r client.RegisterRequest) (client.Registration, error) {
 	if f.onRegister != nil {
-		if err := f.onRegister(); err != nil {
+		if err := f.onRegister(ctx); err != nil {
 			return client.Registration{}, err
 		}
 	}

@@ -36,7 +36,7 @@ type run struct {
 	chains  sync.WaitGroup
 	reports reports
 
-	registering sync.Mutex // one registration at a time
+	registering chan struct{} // holds one token: one registration at a time
 
 	mu      sync.Mutex
 	session client.Registration
@@ -50,7 +50,10 @@ func newRun(w *Worker) *run {
 		log:    w.opts.Logger.With("worker_id", w.opts.WorkerID),
 		slots:  make(chan struct{}, w.opts.Concurrency),
 		held:   make(map[string]*holding, w.opts.Concurrency),
+
+		registering: make(chan struct{}, 1),
 	}
+	r.registering <- struct{}{}
 	r.reports = reports{run: r, max: w.opts.Reports, underWay: map[*call]bool{}, busy: map[string]bool{}}
 	for range w.opts.Concurrency {
 		r.slots <- struct{}{}
@@ -92,10 +95,15 @@ func (r *run) work(ctx context.Context) error {
 }
 
 // register opens a session in place of the one that the server does not know,
-// unless another goroutine already has.
+// unless another goroutine already has. Who waits for that one waits no longer
+// than its own ctx.
 func (r *run) register(ctx context.Context, unknown string) error {
-	r.registering.Lock()
-	defer r.registering.Unlock()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-r.registering:
+	}
+	defer func() { r.registering <- struct{}{} }()
 	if r.sessionID() != unknown {
 		return nil
 	}

@@ -21,6 +21,8 @@ const (
 	pollWait           = 20 * time.Second
 	// maxTasks is the most that the server gives in one answer.
 	maxTasks = 32
+	// maxHeld is the most tokens that the server takes in one heartbeat.
+	maxHeld = 1000
 	sdkName  = "perigee-go"
 )
 
@@ -34,7 +36,7 @@ type Options struct {
 	// WorkerID names this process to people and in histories; "": made of the
 	// host's name and the process id.
 	WorkerID string
-	// Concurrency is how many tasks run at once; 0: 16.
+	// Concurrency is how many tasks run at once, up to 1 000; 0: 16.
 	Concurrency int
 	// Runtime is matched with the language that a task contract asks for; "": "go".
 	Runtime string
@@ -53,8 +55,8 @@ type Options struct {
 // validate names the field and the rule that it breaks.
 func (o Options) validate() error {
 	switch {
-	case o.Concurrency < 0:
-		return fmt.Errorf("worker options: Concurrency is %d: expected 0 or more", o.Concurrency)
+	case o.Concurrency < 0 || o.Concurrency > maxHeld:
+		return fmt.Errorf("worker options: Concurrency is %d: expected 0 to %d, which is as many tasks as a heartbeat can name; run several workers for more", o.Concurrency, maxHeld)
 	case o.Reports < 0:
 		return fmt.Errorf("worker options: Reports is %d: expected 0 or more", o.Reports)
 	case o.DrainTimeout < 0:

@@ -277,6 +277,32 @@ func TestWorker_RegistersAgainWhenItsSessionIsUnknown(t *testing.T) {
 	})
 }
 
+// A heartbeat registers again and gets no answer, a poll waits for it: that keeps
+// nobody from stopping.
+func TestWorker_StopsWhileItsRegistrationHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.add(task("a"))
+		stop := start(t, f, Options{Concurrency: 2, DrainTimeout: time.Second}, func(ctx context.Context, _ *Task) (any, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		time.Sleep(time.Second)
+		f.update(func() {
+			f.known = false
+			f.onRegister = func(ctx context.Context) error {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		})
+		time.Sleep(2 * pollWait)
+		began := time.Now()
+		if err := stop(); err != nil || time.Since(began) > time.Second+stopGrace {
+			t.Errorf("it stopped after %v, %v", time.Since(began), err)
+		}
+	})
+}
+
 func TestWorker_ObeysNextPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -388,7 +414,7 @@ func TestWorker_RefusalEndsRun(t *testing.T) {
 	t.Run("of the registration", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake()
-			f.onRegister = func() error { return forbidden }
+			f.onRegister = func(context.Context) error { return forbidden }
 			stop := start(t, f, Options{}, echo)
 			synctest.Wait()
 			if err := stop(); !errors.Is(err, forbidden) {
@@ -536,7 +562,9 @@ func TestRun_RefusesMistakesOfSetUp(t *testing.T) {
 	if err := w.Run(t.Context()); err == nil {
 		t.Error("twice the same task, and one without a version: no error")
 	}
-	if _, err := newWorker(newFake(), newFake(), Options{Concurrency: -1}); err == nil {
-		t.Error("negative concurrency: no error")
+	for _, n := range []int{-1, maxHeld + 1} {
+		if _, err := newWorker(newFake(), newFake(), Options{Concurrency: n}); err == nil {
+			t.Errorf("concurrency %d: no error", n)
+		}
 	}
 }
