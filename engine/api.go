@@ -146,6 +146,9 @@ type Ack struct {
 	Token    string
 	Accepted bool
 	Reason   string // where not accepted
+	// Error is the code of what kept the result from being looked at, such as
+	// CONFLICT; "": nothing did. The same result may be reported again.
+	Error string
 }
 
 // ResultsAnswer is the answer to results.

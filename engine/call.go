@@ -56,6 +56,7 @@ type attempt struct {
 	jobs   []*job
 	looks  bool
 	taken  map[string]bool // child ids found to exist -> whether they are ours
+	whole  bool            // the snapshot cannot be read: all events are asked for
 
 	// Of the latest try.
 	loaded  store.Loaded
@@ -98,6 +99,9 @@ func (p *attempt) try(ctx context.Context, try int) error {
 func (p *attempt) request() (store.LoadRequest, warmState) {
 	req, warm := p.engine.loadRequest(p.id)
 	req.DueTasks = p.looks
+	if p.whole {
+		req.SnapshotFormat = store.NoSnapshot
+	}
 	return req, warm
 }
 
@@ -114,11 +118,7 @@ func (e *Engine) loadRequest(id string) (store.LoadRequest, warmState) {
 // decide applies the jobs to what was loaded and decides to the fixpoint. A
 // nil commit says that there is nothing to write.
 func (p *attempt) decide(l store.Loaded, warm warmState) (c *store.Commit, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = &decisionError{fmt.Errorf("deciding about %s: %v\n%s", p.id, r, debug.Stack())}
-		}
-	}()
+	defer caught(p.id, &err)
 	p.releaseAll()
 	p.loaded, p.commit, p.next = l, nil, nil
 	if p.machine, p.size, err = p.engine.materialize(p.id, &l, warm, p.jobs); err != nil || p.machine == nil {
@@ -174,10 +174,19 @@ func (p *attempt) takeReports() {
 	}
 }
 
+// caught makes a panic over an execution an error like those of its history: one
+// that is damaged must not end the process. It is to be deferred.
+func caught(id string, err *error) {
+	if r := recover(); r != nil {
+		*err = &decisionError{fmt.Errorf("deciding about %s: %v\n%s", id, r, debug.Stack())}
+	}
+}
+
 // materialize makes the machine of what was loaded: from the warm one, from a
 // snapshot, or from the start. Where the execution does not exist and a job may
 // create it the machine is an empty one; else every job fails and it is nil.
-func (e *Engine) materialize(id string, l *store.Loaded, warm warmState, jobs []*job) (*decide.Machine, size, error) {
+func (e *Engine) materialize(id string, l *store.Loaded, warm warmState, jobs []*job) (m *decide.Machine, s size, err error) {
+	defer caught(id, &err)
 	if l.Head == nil {
 		for _, j := range jobs {
 			if j.create != nil {
@@ -193,8 +202,7 @@ func (e *Engine) materialize(id string, l *store.Loaded, warm warmState, jobs []
 	if err != nil {
 		return nil, size{}, err
 	}
-	var m *decide.Machine
-	s := warm.size
+	s = warm.size
 	if warm.machine != nil && warm.seen.Incarnation == l.Head.Incarnation && warm.seen.Seq <= l.Head.LastSeq && l.Snapshot == nil {
 		m = warm.machine.Clone() // a store may ask for the decision again
 		for _, r := range records {
@@ -222,13 +230,18 @@ func (e *Engine) coldMachine(id string, l *store.Loaded, records []history.Recor
 	if l.Snapshot != nil {
 		var err error
 		if state, err = history.ReadSnapshot(l.Snapshot.Data); err != nil {
-			return nil, size{}, &decisionError{fmt.Errorf("read the snapshot of %s: %w", id, err)}
+			e.log.Warn("a snapshot cannot be read; the whole history is", "execution_id", id, "error", err)
+			return nil, size{}, errUnreadable
 		}
 		s.snapshot = len(l.Snapshot.Data)
 	}
 	state.ApplyAll(records)
 	return decide.New(program, state), s, nil
 }
+
+// errUnreadable asks for an execution without its snapshot. A new one takes its
+// place soon.
+var errUnreadable = errors.New("the snapshot cannot be read")
 
 // needProgram asks for a definition that is not in memory: while a head is
 // locked nothing may be read.
@@ -265,6 +278,9 @@ func (p *attempt) again(ctx context.Context, err error) (again bool, fatal error
 	case errors.As(err, &need):
 		_, err := p.engine.program(ctx, need.hash)
 		return err == nil, fromStore(err, "definition")
+	case errors.Is(err, errUnreadable):
+		again, p.whole = !p.whole, true
+		return again, fromStore(err, "execution")
 	case errors.As(err, &lost):
 		return true, nil
 	case errors.As(err, &child):

@@ -1,7 +1,11 @@
 package engine
 
 import (
+	"context"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"perigee/engine/decide"
 	"perigee/engine/definition"
@@ -64,4 +68,48 @@ func TestChildren_AnEndThatWasToldTooEarlyIsAskedFor(t *testing.T) {
 	if left, err := st.Outbox(t.Context(), "", 10); err != nil || len(left) > 0 {
 		t.Errorf("undelivered: %+v, %v", left, err)
 	}
+}
+
+const oneAfterTheOther = `
+name: all
+version: "1.0.0"
+input: { type: object, properties: { items: { type: array } } }
+steps: [ { id: each, for: input.items, max_parallel: 1, workflow: computes@1.0.0 } ]
+`
+
+// Each child's end brings on the next child. Who started the first is answered
+// before the last has ended; the ticks see to the rest.
+func TestChildren_AChainOfThemDoesNotKeepItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const children, commitTime = 50, 50 * time.Millisecond
+		st, _ := openEngines(t, 1, Options{})
+		h, e := hook(t, st, Options{})
+		for _, source := range []string{computes, oneAfterTheOther} {
+			if _, err := e.RegisterDefinition(t.Context(), []byte(source), definition.YAML); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.commit = func(ctx context.Context, c store.Commit) error {
+			time.Sleep(commitTime)
+			return st.Commit(ctx, c)
+		}
+		began := time.Now()
+		input := exactjson.Value(`{"items":[0` + strings.Repeat(",0", children-1) + `]}`)
+		if _, err := e.Start(t.Context(), StartRequest{Workflow: "all", ExecutionID: "p", Input: input}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < followBrief || took > followBrief+10*commitTime {
+			t.Errorf("the start took %v, want about %v", took, followBrief)
+		}
+		for range children {
+			if _, err := e.Tick(t.Context(), 10); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * reportedAgeMS * time.Millisecond)
+		}
+		state, err := e.Execution(t.Context(), "p", 0)
+		if err != nil || state.Status != history.Completed {
+			t.Errorf("the parent: %+v, %v", state, err)
+		}
+	})
 }

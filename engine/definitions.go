@@ -46,7 +46,8 @@ func (e *Engine) RegisterDefinition(ctx context.Context, source []byte, format d
 	return Registered{Name: d.Name, Version: d.Version, Hash: d.Hash, Created: created, Warnings: faults}, nil
 }
 
-// ValidateDefinition reports every fault of a definition, children included.
+// ValidateDefinition reports every fault of a definition and, where it has
+// none that keeps it from being read, the first child that is not registered.
 func (e *Engine) ValidateDefinition(ctx context.Context, source []byte, format definition.Format) ([]definition.Fault, error) {
 	d, faults := definition.Parse(source, format)
 	if d == nil {
@@ -125,7 +126,7 @@ func (e *Engine) Definition(ctx context.Context, name, version string) (Definiti
 	}
 	p, err := e.program(ctx, row.Hash)
 	if err != nil {
-		return DefinitionInfo{}, err
+		return DefinitionInfo{}, fromStore(err, "definition")
 	}
 	info := infoOf(row)
 	info.Description = p.Definition.Description
@@ -148,7 +149,7 @@ func (e *Engine) Graph(ctx context.Context, name, version string) (definition.Gr
 	}
 	p, err := e.program(ctx, row.Hash)
 	if err != nil {
-		return definition.Graph{}, err
+		return definition.Graph{}, fromStore(err, "definition")
 	}
 	return p.Definition.Graph(), nil
 }

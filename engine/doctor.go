@@ -59,9 +59,13 @@ func (e *Engine) examine(ctx context.Context, h store.Head, rebuild bool, each f
 			return nil
 		}
 		truth, err := e.replayAll(ctx, *before.Head)
-		if err != nil {
+		var damaged *decisionError
+		if errors.As(err, &damaged) {
 			each(Finding{ExecutionID: h.ID, What: err.Error()})
 			return nil
+		}
+		if err != nil {
+			return fromStore(err, "history")
 		}
 		rows, err := e.store.Tasks(ctx, h.ID)
 		if err != nil {
@@ -85,8 +89,10 @@ func (e *Engine) examine(ctx context.Context, h store.Head, rebuild bool, each f
 	return nil
 }
 
-// replayAll folds a whole history, without snapshots.
-func (e *Engine) replayAll(ctx context.Context, h store.Head) (*decide.Machine, error) {
+// replayAll folds a whole history, without snapshots. A decisionError says what is
+// wrong with it.
+func (e *Engine) replayAll(ctx context.Context, h store.Head) (m *decide.Machine, err error) {
+	defer caught(h.ID, &err)
 	program, err := e.program(ctx, h.DefinitionHash)
 	if err != nil {
 		return nil, err
@@ -95,7 +101,7 @@ func (e *Engine) replayAll(ctx context.Context, h store.Head) (*decide.Machine, 
 	for {
 		events, err := e.store.History(ctx, h.ID, state.LastSeq, maxHistoryPage, maxPageBytes)
 		if err != nil {
-			return nil, fromStore(err, "history")
+			return nil, err
 		}
 		if len(events) == 0 {
 			break
@@ -106,12 +112,12 @@ func (e *Engine) replayAll(ctx context.Context, h store.Head) (*decide.Machine, 
 		}
 		for i, r := range records {
 			if r.Seq != state.LastSeq+1 {
-				return nil, fmt.Errorf("a gap in its history: %d follows %d", r.Seq, state.LastSeq)
+				return nil, &decisionError{fmt.Errorf("a gap in its history: %d follows %d", r.Seq, state.LastSeq)}
 			}
 			state.ApplyAll(records[i : i+1])
 		}
 	}
-	m := decide.New(program, state)
+	m = decide.New(program, state)
 	m.At(0)
 	return m, nil
 }
@@ -221,11 +227,11 @@ func rowDifference(unit string, want, have store.Task) []string {
 			d = append(d, fmt.Sprintf("task %s: %s is %v, its history says %v", unit, name, have, want))
 		}
 	}
-	if want.State == store.TaskDispatched != (have.State == store.TaskDispatched || have.State == store.TaskReported) {
+	if want.State != have.State && (want.State != store.TaskDispatched || have.State != store.TaskReported) {
 		differ("state", stateName(want.State), stateName(have.State))
 		return d
 	}
-	isBare := have.TaskName == "" && want.State != store.TaskReady
+	isBare := have.TaskName == "" && want.State == store.TaskDispatched
 	if !isBare {
 		differ("queue", want.Queue, have.Queue)
 	}
@@ -236,7 +242,7 @@ func rowDifference(unit string, want, have store.Task) []string {
 	if want.Input != have.Input && !isBare {
 		d = append(d, fmt.Sprintf("task %s: its input is not that of its history", unit))
 	}
-	if want.State == store.TaskReady {
+	if want.State != store.TaskDispatched {
 		differ("due_at", want.DueAtMS, have.DueAtMS)
 		return d
 	}
@@ -261,10 +267,14 @@ func (e *Engine) rowWanted(m *decide.Machine, root, unit string) (store.Task, bo
 		return store.Task{}, false
 	}
 	t := readyTask(m, root, unit, row, m.State().LastSeq)
+	stops := m.State().Abort != nil && !history.IsCleanup(unit) // see projectAbort
 	if u.Status != history.UnitDispatched {
+		if stops {
+			t.State = store.TaskHeld
+		}
 		return t, true
 	}
-	t.State = store.TaskDispatched
+	t.State, t.Stop = store.TaskDispatched, stops
 	t.Session, t.WorkerID, t.TokenHash = *u.WorkerSession, *u.WorkerID, *u.Token
 	t.DispatchedMS = *u.DispatchedAtMS
 	if u.DeadlineMS != nil {

@@ -48,3 +48,29 @@ func TestDoctor_ARebuildLosesNoResultThatIsReportedMeanwhile(t *testing.T) {
 		t.Errorf("the row: %+v, %v", row, err)
 	}
 }
+
+// Between the commits of a long winding-down there are rows that nobody may claim.
+func TestDoctor_ARebuildHandsOutNothingOfWhatWindsDown(t *testing.T) {
+	st, engines := openEngines(t, 1, Options{})
+	e := engines[0]
+	if _, err := e.Start(t.Context(), StartRequest{Workflow: "one", ExecutionID: "e"}); err != nil {
+		t.Fatal(err)
+	}
+	h := headOfID(t, st, "e")
+	seen := store.Seen{Incarnation: h.Incarnation, Seq: h.LastSeq}
+	h.LastSeq++
+	err := st.Commit(t.Context(), store.Commit{
+		Seen: seen, Head: h, Marked: []store.TaskMark{{Key: "e/only", Guard: store.Guard{State: store.TaskReady}}},
+		Events: []store.Event{{Seq: h.LastSeq, Type: "CancelRequested", AtMS: h.LastAtMS, Data: `{"reason":"enough"}`}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	if _, err := e.Doctor(t.Context(), true, func(Finding) { found++ }); err != nil || found == 0 {
+		t.Fatalf("%d differences, %v; want the head's, which was not moved on with its history", found, err)
+	}
+	if row, err := st.Task(t.Context(), "e/only"); err != nil || row.State != store.TaskHeld {
+		t.Errorf("the row: %+v, %v; want it held", row, err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"perigee/engine/decide"
@@ -32,6 +33,8 @@ type Engine struct {
 	lulls    lulls
 
 	failedWork, failedMessages asides
+
+	swept atomic.Int64 // when Sweep last removed sessions; 0: never
 
 	stop sync.Once
 }

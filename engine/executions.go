@@ -24,8 +24,12 @@ const (
 
 // load reads an execution as it is, without deciding anything. NotFound.
 func (e *Engine) load(ctx context.Context, id string) (*decide.Machine, error) {
+	whole := false
 	for {
 		req, warm := e.loadRequest(id)
+		if whole {
+			req.SnapshotFormat = store.NoSnapshot
+		}
 		l, err := e.store.Load(ctx, req)
 		if err != nil {
 			return nil, fromStore(err, "execution")
@@ -39,6 +43,10 @@ func (e *Engine) load(ctx context.Context, id string) (*decide.Machine, error) {
 			if _, err := e.program(ctx, need.hash); err != nil {
 				return nil, fromStore(err, "definition")
 			}
+			continue
+		}
+		if errors.Is(err, errUnreadable) && !whole {
+			whole = true
 			continue
 		}
 		if err != nil {
@@ -311,5 +319,5 @@ func parseCursor(text string) (createdMS int64, id string, ok bool) {
 	}
 	moment, id, ok := strings.Cut(string(b), "/")
 	createdMS, err = strconv.ParseInt(moment, 10, 64)
-	return createdMS, id, ok && err == nil
+	return createdMS, id, ok && err == nil && isExecutionID(id)
 }

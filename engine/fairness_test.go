@@ -241,3 +241,60 @@ func TestClock_DoesNotStepBackForALateAnswer(t *testing.T) {
 		t.Errorf("%d ms ahead of what the database said", after-fairEpoch)
 	}
 }
+
+// A parent with many children may be cancelled at once.
+func TestTick_SaysWhetherMessagesAreLeft(t *testing.T) {
+	st, e, now := atEpoch(t)
+	sleeper(t, e, "good")
+	h := headOfID(t, st, "good")
+	c := store.Commit{Seen: store.Seen{Incarnation: h.Incarnation, Seq: h.LastSeq}, Head: h}
+	const messages = 2*deliverBatch + 1
+	for i := range messages {
+		c.Outbox = append(c.Outbox, store.Message{
+			ID: fmt.Sprint("m", i), Kind: messageChildEnded, Source: "good", Target: "nobody", Unit: "u", Payload: "{}", CreatedAtMS: *now,
+		})
+	}
+	if err := st.Commit(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	*now += 2 * reportedAgeMS
+	var reports []TickReport
+	for range 3 {
+		r, err := e.Tick(t.Context(), 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports = append(reports, TickReport{Delivered: r.Delivered, More: r.More})
+	}
+	want := []TickReport{{Delivered: deliverBatch, More: true}, {Delivered: deliverBatch, More: true}, {Delivered: 1}}
+	if diff := cmp.Diff(want, reports); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSweep_RemovesSessionsThatEndedLongAgoOnceAnHour(t *testing.T) {
+	_, e, now := atEpoch(t)
+	left := func() int {
+		t.Helper()
+		workers, err := e.Workers(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(workers)
+	}
+	sessionOf(t, e)
+	e.Sweep(t.Context())
+	if n := left(); n != 1 {
+		t.Errorf("%d workers are left of one that has just come", n)
+	}
+	*now += sweepEvery.Milliseconds() - 1
+	e.Sweep(t.Context())
+	*now += 2
+	if n := left(); n != 1 {
+		t.Errorf("%d workers are left within the hour", n)
+	}
+	e.Sweep(t.Context())
+	if n := left(); n != 0 {
+		t.Errorf("%d workers are left of one that went an hour ago", n)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"perigee/engine/decide"
 	"perigee/store"
 )
 
@@ -119,8 +120,8 @@ func (p *attempt) takenIn(ctx context.Context) bool {
 func (p *attempt) acceptAll() {
 	p.fail(nil)
 	for _, j := range p.jobs {
-		for _, r := range j.results {
-			r.ack.Accepted, r.ack.Reason = true, ""
+		for i := range j.results {
+			j.results[i].ack = decide.Ack{Accepted: true}
 		}
 	}
 }

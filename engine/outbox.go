@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"perigee/engine/decide"
 	"perigee/engine/exactjson"
@@ -97,9 +98,16 @@ func (p *attempt) childrenToCancel() []string {
 	return units
 }
 
+// followBrief is how long a caller sees to other executions before it is
+// answered: one child may bring on the next, and so on.
+const followBrief = time.Second
+
+// followKey is the key of the moment in a context at which that time is over.
+type followKey struct{}
+
 // follow does what a commit makes due at once in other executions: children
 // that it created are advanced, messages are delivered. What fails here, or is
-// not done when the caller's time is over, is found by the next tick.
+// not done when the time is over, is found by the next tick.
 func (e *Engine) follow(ctx context.Context, p *attempt) {
 	if p.commit == nil || len(p.commit.Children)+len(p.commit.Outbox) == 0 {
 		return
@@ -111,8 +119,14 @@ func (e *Engine) follow(ctx context.Context, p *attempt) {
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
+	until, begun := ctx.Value(followKey{}).(time.Time)
+	if !begun {
+		until = time.Now().Add(followBrief)
+		ctx = context.WithValue(ctx, followKey{}, until)
+	}
+	over := func() bool { return ctx.Err() != nil || !time.Now().Before(until) }
 	for _, child := range p.commit.Children {
-		if ctx.Err() != nil {
+		if over() {
 			return
 		}
 		if err := e.advance(ctx, child.Head.ID); err != nil {
@@ -120,7 +134,7 @@ func (e *Engine) follow(ctx context.Context, p *attempt) {
 		}
 	}
 	for _, m := range p.commit.Outbox {
-		if ctx.Err() != nil {
+		if over() {
 			return
 		}
 		if err := e.deliver(ctx, m); err != nil {

@@ -34,7 +34,9 @@ type nextWish struct {
 
 // Results takes in what workers report: all results for one execution are one
 // commit. With a next session, work that these results made ready is handed
-// out in that commit, any other in one more. Each ack stands for itself.
+// out in that commit, any other in one more. Each ack stands for itself: where
+// some executions cannot be decided the others' results count. An error says
+// that none does, for all that is known.
 func (e *Engine) Results(ctx context.Context, r ResultsRequest) (ResultsAnswer, error) {
 	if len(r.Results) == 0 || len(r.Results) > maxResults {
 		return ResultsAnswer{}, errorf(InvalidRequest, "results has 1 to %d entries; this one has %d", maxResults, len(r.Results))
@@ -46,7 +48,7 @@ func (e *Engine) Results(ctx context.Context, r ResultsRequest) (ResultsAnswer, 
 	} else if err != nil {
 		return ResultsAnswer{}, err
 	}
-	if err := e.reportAll(ctx, groupResults(r.Results, answer.Acks), wish); err != nil {
+	if err := e.reportAll(ctx, groupResults(r.Results, answer.Acks), answer.Acks, wish); err != nil {
 		return ResultsAnswer{}, err
 	}
 	if wish == nil {
@@ -99,10 +101,15 @@ func (e *Engine) wish(ctx context.Context, r ResultsRequest) (*nextWish, error) 
 func claimKey(id string) string { return hashSecret(id)[:16] }
 
 // reportAll applies the results of several executions side by side, so that
-// their commits can share a trip to the disk. Each gets its part of the wish.
-func (e *Engine) reportAll(ctx context.Context, groups [][]reported, wish *nextWish) error {
+// their commits can share a trip to the disk, and sets their acks. Each gets its
+// part of the wish. Its error is that of all of them.
+func (e *Engine) reportAll(ctx context.Context, groups [][]reported, acks []Ack, wish *nextWish) error {
 	if len(groups) == 1 {
-		return e.report(ctx, groups[0], wish)
+		if err := e.report(ctx, groups[0], wish); err != nil {
+			return err
+		}
+		acknowledge(groups[0], acks, nil)
+		return nil
 	}
 	shares := wish.share(groups)
 	failures := make([]error, len(groups))
@@ -111,13 +118,34 @@ func (e *Engine) reportAll(ctx context.Context, groups [][]reported, wish *nextW
 		all.Go(func() { failures[i] = e.report(ctx, group, shares[i]) })
 	}
 	all.Wait()
-	for _, s := range shares {
-		if s != nil {
+	failed := 0
+	for i, group := range groups {
+		acknowledge(group, acks, failures[i])
+		if failures[i] != nil {
+			failed++
+			continue
+		}
+		if s := shares[i]; s != nil {
 			wish.got = append(wish.got, s.got...)
 			wish.repeated = wish.repeated || s.repeated
 		}
 	}
-	return errors.Join(failures...)
+	if failed > 0 && failed == len(groups) {
+		return errors.Join(failures...)
+	}
+	return nil
+}
+
+// acknowledge sets the acks of one execution's results. After an error what its
+// job has set is not to be read: a leader may still be at work.
+func acknowledge(group []reported, acks []Ack, err error) {
+	for i := range group {
+		if r := &group[i]; err == nil {
+			acks[r.at].Accepted, acks[r.at].Reason = r.ack.Accepted, r.ack.Reason
+		} else {
+			acks[r.at].Reason, acks[r.at].Error = "", string(CodeOf(err))
+		}
+	}
 }
 
 // share divides a wish: a task for each result, as far as it goes.
@@ -140,7 +168,8 @@ func (w *nextWish) share(groups [][]reported) []*nextWish {
 type reported struct {
 	token  taskToken
 	result decide.Result
-	ack    *Ack
+	at     int        // its place among all
+	ack    decide.Ack // as the last try has it
 }
 
 // groupResults sorts results by execution, in the order of their first ones.
@@ -153,7 +182,7 @@ func groupResults(results []Result, acks []Ack) [][]reported {
 		if !ok {
 			continue
 		}
-		one := reported{token, decidedResult(r), &acks[i]}
+		one := reported{token: token, result: decidedResult(r), at: i, ack: decide.Ack{Reason: decide.UnknownToken}}
 		at := slices.IndexFunc(groups, func(g []reported) bool { return g[0].token.execution == token.execution })
 		if at < 0 {
 			groups = append(groups, []reported{one})
@@ -185,16 +214,16 @@ func (e *Engine) report(ctx context.Context, group []reported, wish *nextWish) e
 	j := &job{results: group, apply: func(m *decide.Machine, _ *store.Loaded) error {
 		alive = nil
 		before := len(m.Records())
-		for _, r := range group {
+		for i := range group {
+			r := &group[i]
 			if !issuedTo(m, r.token) {
-				*r.ack = Ack{Token: r.ack.Token, Reason: decide.UnknownToken}
+				r.ack = decide.Ack{Reason: decide.UnknownToken}
 				continue
 			}
 			if s := holderOf(m, r.token); s != "" && !slices.Contains(alive, s) {
 				alive = append(alive, s)
 			}
-			ack := m.Result(r.token.unit, r.token.hash(), r.result)
-			r.ack.Accepted, r.ack.Reason = ack.Accepted, ack.Reason
+			r.ack = m.Result(r.token.unit, r.token.hash(), r.result)
 		}
 		if wish != nil {
 			wish.repeated = len(m.Records())-before < len(group)

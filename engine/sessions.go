@@ -28,7 +28,7 @@ func (e *Engine) session(ctx context.Context, id string) (store.Session, error) 
 	if err != nil {
 		return s, fromStore(err, "session")
 	}
-	e.sessions.put(s, s.LastSeenMS)
+	e.sessions.put(s, e.localMS()-max(0, e.storeMS()-s.LastSeenMS)) // its age is by the store's clock
 	e.touch(ctx, hash)
 	return s, nil
 }

@@ -51,10 +51,15 @@ const deliverBatch = 100
 
 func (e *Engine) deliverAll(ctx context.Context, report *TickReport) error {
 	waiting := e.failedMessages.waiting(e.localMS())
-	messages, err := e.store.Outbox(ctx, "", deliverBatch+len(waiting))
+	most := deliverBatch + len(waiting)
+	messages, err := e.store.Outbox(ctx, "", most)
 	if err != nil {
 		return fromStore(err, "messages")
 	}
+	before := report.Delivered
+	// Where none could be delivered the rest waits for the next tick: this one
+	// would go round in a circle.
+	defer func() { report.More = report.More || len(messages) == most && report.Delivered > before }()
 	for _, m := range messages {
 		if ctx.Err() != nil {
 			return nil
@@ -199,17 +204,13 @@ func (e *Engine) Run(ctx context.Context) error {
 	sooner := e.hub.loop()
 	done := e.runBuiltins(ctx)
 	defer func() { <-done }()
-	var swept time.Time
 	for ctx.Err() == nil {
 		e.hub.looks()
 		report, err := e.Tick(ctx, tickBatch)
 		if err != nil && ctx.Err() == nil {
 			e.log.ErrorContext(ctx, "the tick failed", "error", err)
 		}
-		if time.Since(swept) > sweepEvery {
-			swept = time.Now()
-			e.sweep(ctx)
-		}
+		e.Sweep(ctx)
 		if report.More && err == nil {
 			continue
 		}
@@ -239,10 +240,16 @@ func (e *Engine) sleep(ctx context.Context, d time.Duration, sooner <-chan struc
 	}
 }
 
-// sweep removes sessions of workers that are gone for good.
-func (e *Engine) sweep(ctx context.Context) {
+// Sweep removes sessions of workers that are gone for good, if this process has
+// not done so within the hour. Run sees to it; who ticks without Run calls it now
+// and then.
+func (e *Engine) Sweep(ctx context.Context) {
+	now, last := e.storeMS(), e.swept.Load()
+	if last != 0 && now-last < sweepEvery.Milliseconds() || !e.swept.CompareAndSwap(last, now) {
+		return
+	}
 	keep := max(sweepEvery, 10*e.opts.SessionTimeout)
-	if err := e.store.DropSessions(ctx, e.localMS()-keep.Milliseconds()); err != nil {
+	if err := e.store.DropSessions(ctx, now-keep.Milliseconds()); err != nil && ctx.Err() == nil {
 		e.log.WarnContext(ctx, "old sessions could not be removed", "error", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // taskToken is what a worker holds an attempt by: base64url(execution, unit,
@@ -40,7 +41,8 @@ func parseToken(text string) (taskToken, bool) {
 		return taskToken{}, false
 	}
 	parts := strings.Split(string(b), tokenSeparator)
-	if len(parts) != 3 || parts[0] == "" || parts[1] == "" {
+	// What is no text must not come to a database that refuses it.
+	if len(parts) != 3 || !isExecutionID(parts[0]) || parts[1] == "" || !utf8.Valid(b) {
 		return taskToken{}, false
 	}
 	return taskToken{parts[0], parts[1], parts[2], secret}, true

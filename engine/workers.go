@@ -229,7 +229,7 @@ func (e *Engine) Workers(ctx context.Context) ([]WorkerInfo, error) {
 	if err != nil {
 		return nil, fromStore(err, "workers")
 	}
-	online := e.localMS() - e.opts.SessionTimeout.Milliseconds()
+	online := e.storeMS() - e.opts.SessionTimeout.Milliseconds()
 	infos := []WorkerInfo{}
 	for _, s := range sessions {
 		if n := len(infos); n == 0 || infos[n-1].WorkerID != s.WorkerID {

@@ -188,12 +188,15 @@ type Commit struct {
 	ReplaceTasks bool
 }
 
+// NoSnapshot is a format that no snapshot has: what it asks for is all events.
+const NoSnapshot = -1
+
 // LoadRequest asks for an execution.
 type LoadRequest struct {
 	ID    string
 	Known Seen // a cached state: with the same incarnation, only later events are read
 	// SnapshotFormat is the one format that the caller reads, 0: any. Snapshots
-	// of another are passed over.
+	// of another are passed over, all of them with NoSnapshot.
 	SnapshotFormat int
 	// DueTasks asks also for the dispatched task rows whose due moment passed.
 	DueTasks bool

@@ -213,6 +213,9 @@ func insertTask(c *conn, t *store.Task) error {
 		t.TaskName, t.ContractVersion, t.Workflow, t.WorkflowVersion, t.Input, int64(t.Attempt), t.Redelivery, t.TimeoutMS,
 		t.Session, t.WorkerID, t.ClaimKey, t.Secret, t.TokenHash, t.DispatchedMS, t.DeadlineMS, t.SuspectAtMS, t.Stop,
 		success, payload, retryAfter, at, t.RootID)
+	if isTaken(err) {
+		return &store.LostError{Task: t.Key}
+	}
 	if err != nil {
 		return fmt.Errorf("insert task %s: %w", t.Key, err)
 	}

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -120,8 +121,9 @@ var commitTaskRules = []rule{
 		h := create(t, s, "e1", readyTask("e1", "a", 2))
 		c := following(h, 1)
 		c.Inserted = []store.Task{readyTask("e1", "a", 3)}
-		if err := s.Commit(t.Context(), c); err == nil {
-			t.Fatal("want an error for a row that exists")
+		var lost *store.LostError
+		if err := s.Commit(t.Context(), c); !errors.As(err, &lost) {
+			t.Fatalf("got %v, want a lost race for a row that exists", err)
 		}
 		equal(t, "head", h, *load(t, s, "e1").Head)
 	}},

@@ -39,10 +39,12 @@ var loadRules = []rule{
 		c := following(h, 3)
 		c.Snapshot = &store.Snapshot{Seq: 4, Format: 1, Data: "{}"}
 		commit(t, s, c)
-		loaded := got(s.Load(t.Context(), store.LoadRequest{ID: "e1", SnapshotFormat: 2, NowMS: epoch}))(t)
-		equal(t, "snapshot", (*store.Snapshot)(nil), loaded.Snapshot)
-		equal(t, "events from the first on", c.Head.LastSeq, uint64(len(loaded.Events)))
-		loaded = got(s.Load(t.Context(), store.LoadRequest{ID: "e1", SnapshotFormat: 1, NowMS: epoch}))(t)
+		for _, format := range []int{2, store.NoSnapshot} {
+			loaded := got(s.Load(t.Context(), store.LoadRequest{ID: "e1", SnapshotFormat: format, NowMS: epoch}))(t)
+			equal(t, "snapshot", (*store.Snapshot)(nil), loaded.Snapshot)
+			equal(t, "events from the first on", c.Head.LastSeq, uint64(len(loaded.Events)))
+		}
+		loaded := got(s.Load(t.Context(), store.LoadRequest{ID: "e1", SnapshotFormat: 1, NowMS: epoch}))(t)
 		equal(t, "snapshot", c.Snapshot, loaded.Snapshot)
 	}},
 	{"BringsReportsOldestFirst", func(t *testing.T, s store.Store) {
