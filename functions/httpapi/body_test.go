@@ -315,6 +315,16 @@ func TestReport_EnvelopeThatCannotBeReadWritesNothing(t *testing.T) {
 	}
 }
 
+func TestReport_AResultThatWasNotLookedAtSaysWhy(t *testing.T) {
+	s, f := newServer(t)
+	f.acks = []engine.Ack{{Token: "a", Accepted: true}, {Token: "b", Error: "CONFLICT"}}
+	got := s.Do(t, post("/v1/tasks/results", `{"results":[{"token":"a"},{"token":"b"}]}`))
+	want := `{"acks":[{"token":"a","accepted":true},{"token":"b","accepted":false,"error":"CONFLICT"}],"tasks":[]}`
+	if got.Status != 200 || got.Body != want {
+		t.Errorf("got %d %s", got.Status, got.Body)
+	}
+}
+
 func TestReport_OneBadResultLeavesTheOthers(t *testing.T) {
 	s, f := newServer(t)
 	got := s.Do(t, post("/v1/tasks/results", `{"results":[{"token":"a","output":1},{"token":"b","output":"\ud800"},{"token":"c","error":{"code":"X","message":"\ud83d\ude00"}}]}`))

@@ -198,6 +198,7 @@ func (w *jsonWriter) ack(a *engine.Ack) {
 	w.bool("accepted", a.Accepted)
 	if !a.Accepted {
 		w.textIf("reason", a.Reason)
+		w.textIf("error", a.Error)
 	}
 }
 

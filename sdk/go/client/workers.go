@@ -85,6 +85,9 @@ type Ack struct {
 	Token    string `json:"token"`
 	Accepted bool   `json:"accepted"`
 	Reason   string `json:"reason"` // where not accepted
+	// Error is the code of what kept the result from being looked at, "" where
+	// nothing did: report it again.
+	Error string `json:"error"`
 }
 
 // ResultsAnswer is the answer to results.

@@ -39,6 +39,7 @@ type fakeServer struct {
 	onPoll     func() error
 	onRegister func(context.Context) error
 	reportTime time.Duration
+	undecided  string // the token of a result that is not looked at among others
 }
 
 func newFake() *fakeServer {
@@ -190,6 +191,10 @@ func (f *fakeServer) Results(ctx context.Context, results []client.Result, sessi
 	f.update(func() {
 		f.batches++
 		for _, r := range results {
+			if r.Token == f.undecided {
+				out.Acks = append(out.Acks, client.Ack{Token: r.Token, Error: client.CodeInternal})
+				continue
+			}
 			f.results = append(f.results, r)
 			out.Acks = append(out.Acks, client.Ack{Token: r.Token, Accepted: true})
 		}

@@ -187,16 +187,21 @@ func (q *reports) send(ctx context.Context, batch []*report) {
 	if err != nil {
 		// Refused as a whole (or ctx ended): each for itself says which it is.
 		for _, p := range batch {
-			p.done <- q.alone(ctx, p)
+			go q.again(ctx, p)
 		}
 		return
 	}
 	q.run.sawServer()
-	for _, ack := range answer.Acks {
-		q.acknowledged(ack.Token, ack.Accepted, ack.Reason)
-	}
 	tasks := answer.Tasks
-	for _, p := range batch {
+	for i, p := range batch {
+		if i < len(answer.Acks) {
+			ack := answer.Acks[i]
+			if ack.Error != "" {
+				go q.again(ctx, p) // it may take long, and nobody else waits for it
+				continue
+			}
+			q.acknowledged(ack.Token, ack.Accepted, ack.Reason)
+		}
 		if p.session != "" && len(tasks) > 0 {
 			p.done <- tasks[0]
 			tasks = tasks[1:]
@@ -205,6 +210,9 @@ func (q *reports) send(ctx context.Context, batch []*report) {
 		p.done <- nil
 	}
 }
+
+// again reports one result of a call in which it did not count.
+func (q *reports) again(ctx context.Context, p *report) { p.done <- q.alone(ctx, p) }
 
 // alone reports one result. A success that the server refuses to read becomes
 // a failure: nothing else would tell the execution before its time-out.

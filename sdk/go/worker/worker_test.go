@@ -442,6 +442,36 @@ func TestWorker_ResultsThatWaitTravelTogether(t *testing.T) {
 	})
 }
 
+// One of nine results that travel together is not looked at, and takes an hour
+// until it is: the others' slots are free, and it is not lost.
+func TestWorker_AResultThatIsNotLookedAtIsReportedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.reportTime, f.undecided = time.Second, "5"
+		f.onReport = func(r client.Result) (client.Reported, error) {
+			if r.Token == f.undecided {
+				time.Sleep(time.Hour)
+			}
+			return client.Reported{Accepted: true}, nil
+		}
+		f.add(tenApart()...)
+		began := time.Now()
+		stop := start(t, f, Options{Concurrency: 10, Reports: 2}, echo)
+		results(t, f, 9)
+		f.add(task("more"))
+		results(t, f, 10)
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("the others took %v", took)
+		}
+		if all := results(t, f, 11); all[10].Token != f.undecided {
+			t.Errorf("the last result is of %s, want %s", all[10].Token, f.undecided)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestWorker_ResultsOfOneExecutionTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
