@@ -24,7 +24,7 @@ const module = "perigee"
 // pure are the packages that decide: the same input gives the same bytes, so
 // that a history can be replayed, simulated and tested without a world.
 var pure = []string{
-	"engine/exactjson", "engine/expr", "engine/schema", "engine/definition", "engine/history", "engine/decide",
+	"engine/exactjson", "engine/words", "engine/expr", "engine/schema", "engine/definition", "engine/history", "engine/decide",
 }
 
 // impure are imports by which the world would reach a pure package.
@@ -54,10 +54,11 @@ var mayImport = []struct {
 	reason string
 }{
 	{"engine/exactjson", nil, "JSON is below everything"},
+	{"engine/words", nil, "words know nothing of what they are for"},
 	{"engine/history", []string{"engine/exactjson"}, "the truth depends on no rule about it"},
-	{"engine/expr", []string{"engine/exactjson"}, "expressions know no workflow"},
-	{"engine/schema", []string{"engine/exactjson"}, "schemas know no workflow"},
-	{"engine/definition", []string{"engine/exactjson", "engine/expr", "engine/schema"}, "a definition knows no execution"},
+	{"engine/expr", []string{"engine/exactjson", "engine/words"}, "expressions know no workflow"},
+	{"engine/schema", []string{"engine/exactjson", "engine/words"}, "schemas know no workflow"},
+	{"engine/definition", []string{"engine/exactjson", "engine/words", "engine/expr", "engine/schema"}, "a definition knows no execution"},
 	{"engine/decide", []string{"engine/exactjson", "engine/expr", "engine/schema", "engine/definition", "engine/history"}, "the rules know no database"},
 	{"engine/traceid", nil, "an id is a few bytes"},
 	{"engine/simulation", []string{"engine/...", "engine", "store"}, "it simulates the engine on a store that it is given"},

@@ -178,7 +178,7 @@ func (e *Engine) claimOnce(ctx context.Context, r store.ClaimRequest) (tasks []A
 }
 
 // recall fills in what bare rows do not say of tasks that are handed out again.
-// One that has moved on since it was read is left out.
+// One whose unit has no row any more is left out.
 func (e *Engine) recall(ctx context.Context, tasks []store.Task) (known []store.Task, err error) {
 	for _, t := range tasks {
 		if t.TaskName != "" {

@@ -144,7 +144,7 @@ func (m *Machine) Now() int64 { return m.now }
 // Replay applies an event that is in the history already.
 func (m *Machine) Replay(rec history.Record) { m.apply(rec) }
 
-// Emit appends an event and applies it.
+// emit appends an event and applies it.
 func (m *Machine) emit(e history.Event) {
 	rec := history.Record{Seq: m.state.LastSeq + 1, TimestampMS: m.now, Event: e}
 	m.records = append(m.records, rec)

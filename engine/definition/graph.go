@@ -80,12 +80,6 @@ func (d *Definition) StepByID(id string) *Step {
 	return stepIn(d.Steps, id)
 }
 
-// HandlerStep is the step with that id in the handler list of kind (failure,
-// cancel, timeout), or nil.
-func (d *Definition) HandlerStep(kind, id string) *Step {
-	return stepIn(d.Handlers[kind], id)
-}
-
 func stepIn(steps []*Step, id string) *Step {
 	for _, s := range steps {
 		if s.ID == id {

@@ -180,9 +180,6 @@ on_timeout:
 	if diff := cmp.Diff([]string{"c<-"}, predecessors(d.Handlers["timeout"])); diff != "" {
 		t.Error(diff)
 	}
-	if s := d.HandlerStep("failure", "b"); s == nil || s.Index != 1 {
-		t.Errorf("HandlerStep gave %v", s)
-	}
 	if s := d.StepByID("b"); s != nil {
 		t.Errorf("StepByID gave a step of a handler: %v", s)
 	}

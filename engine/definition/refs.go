@@ -10,6 +10,10 @@ import (
 	"perigee/engine/schema"
 )
 
+// The paths of expressions are looked up in schemas, so both need one name for an
+// element. Where they differ this has the key false twice and does not compile.
+var _ = map[bool]struct{}{false: {}, expr.Each == schema.Each: {}}
+
 // errorFields is what `error` has in a catch; the fields of execution, failure
 // and of a step are checked by the expression's compiler.
 var errorFields = closedShape{keys: []string{"code", "message", "retryable"}, optional: []string{"details"}}

@@ -11,8 +11,6 @@ import (
 const (
 	// MaxDepth is how deep arrays and objects may nest in data.
 	MaxDepth = 256
-	// MaxDefinitionDepth is the same for definitions, for ParseDepth.
-	MaxDefinitionDepth = 64
 	// MaxDigits is the number of digits that a number may have.
 	MaxDigits = 1000
 	// MaxExponent is the largest exponent of a number, and -MaxExponent the

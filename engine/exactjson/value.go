@@ -11,7 +11,6 @@ const (
 	True        Value = "true"
 	False       Value = "false"
 	EmptyObject Value = "{}"
-	EmptyArray  Value = "[]"
 )
 
 // Kind is what a value is.

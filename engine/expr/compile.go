@@ -9,6 +9,8 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common"
+
+	"perigee/engine/words"
 )
 
 // Codes of problems.
@@ -146,7 +148,7 @@ func (e *expression) syntaxProblems(errs []*cel.Error) []Problem {
 	if strings.Contains(e.source, "${") {
 		hint = "an expression is written without ${ } inside"
 	}
-	return []Problem{e.problem(CodeSyntax, e.located(first.Location), "the expression does not parse: "+shorten(message, 200), hint)}
+	return []Problem{e.problem(CodeSyntax, e.located(first.Location), "the expression does not parse: "+words.Shorten(message, 200), hint)}
 }
 
 var (
@@ -177,7 +179,7 @@ func (e *expression) typeProblems(errs []*cel.Error, env *cel.Env, reported map[
 		if match := noOverload.FindStringSubmatch(message); match != nil {
 			message = operatorName(match[1]) + " does not take " + match[2]
 		}
-		problems = append(problems, e.problem(CodeType, offset, shorten(message, 300), ""))
+		problems = append(problems, e.problem(CodeType, offset, words.Shorten(message, 300), ""))
 	}
 	return problems
 }

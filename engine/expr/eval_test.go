@@ -331,26 +331,6 @@ func TestConstant_IsATemplateWithoutExpressions(t *testing.T) {
 	}
 }
 
-func TestResultType_IsWhatIsKnownBeforehand(t *testing.T) {
-	want := map[string]string{
-		"input.total > 1000": "bool", "size(input.a) + 1": "int", "1 + 2.5": "double", "'a' + string(input.b)": "string", "[1]": "list", "{'a': 1}": "map",
-		"now": "timestamp", "now - execution.started_at": "any", "now - now": "duration", "null": "null", "input.?a": "optional", "b'x'": "bytes",
-		"input.a": "any", "input.a + 1": "any", "input.a ? 1 : 2": "any", "1 / 2": "any", "nope": "any",
-	}
-	got := map[string]string{}
-	for source := range want {
-		got[source] = LoadExpression(source, everything).ResultType()
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	for template, want := range map[exactjson.Value]string{`"${input.a}"`: "any", `"a ${input.a}"`: "string", `["${input.a}"]`: "list", `{"a":"${input.a}"}`: "map", `"${now}"`: "timestamp"} {
-		if got := LoadTemplate(template, everything).ResultType(); got != want {
-			t.Errorf("%s: got %s, want %s", template, got, want)
-		}
-	}
-}
-
 func TestTemplate_ErrorsNameTheirPlace(t *testing.T) {
 	_, err := LoadTemplate(`{"a":[{"b":"x ${input.missing}"}]}`, everything).Eval(sample(), Bounds{})
 	want := "`input.missing` at /a/0/b: input has no field missing; write input.?missing, and .orValue(…) behind it, if it may be missing"

@@ -13,6 +13,7 @@ import (
 	"cel.dev/cel-go/interpreter"
 
 	"perigee/engine/exactjson"
+	"perigee/engine/words"
 )
 
 // explain says in our words why an evaluation failed. cel-go names the node and
@@ -28,11 +29,11 @@ func (e *expression) explain(err error, act *activation, limit uint64) string {
 	if errors.As(err, &failed) && isSelectionFault(message) {
 		for _, s := range selectionsOf(findNode(e.checked.NativeRep().Expr(), failed.NodeID())) {
 			if said := explainSelection(s, act, message); said != "" {
-				return shorten(said, 500)
+				return words.Shorten(said, 500)
 			}
 		}
 	}
-	return shorten(translate(message), 500)
+	return words.Shorten(translate(message), 500)
 }
 
 // translate puts some other messages of cel-go into words for an author.
@@ -194,7 +195,7 @@ func explainUnknown(path string, s selection, fault string) string {
 		}
 		path += s.selector(i, "")
 	}
-	return fmt.Sprintf("%s: there is no %s, or it is behind null; write [?…] where that can be", whole, string(exactjson.FromString(shorten(missing, 60))))
+	return fmt.Sprintf("%s: there is no %s, or it is behind null; write [?…] where that can be", whole, string(exactjson.FromString(words.Shorten(missing, 60))))
 }
 
 // selector is how segment i is written: .name, ["any name"], [0] or […].
@@ -211,7 +212,7 @@ func (s selection) selector(i int, optional string) string {
 func field(name, optional string) string {
 	for i := 0; i < len(name); i++ {
 		if !isWordByte(name[i]) {
-			return "[" + optional + string(exactjson.FromString(shorten(name, 60))) + "]"
+			return "[" + optional + string(exactjson.FromString(words.Shorten(name, 60))) + "]"
 		}
 	}
 	return "." + optional + name

@@ -10,6 +10,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 
 	"perigee/engine/exactjson"
+	"perigee/engine/words"
 )
 
 // Program is a compiled expression or template. It is safe for concurrent use.
@@ -122,35 +123,6 @@ func (p *Program) Refs() []Ref {
 		}
 	})
 	return p.refs
-}
-
-// ResultType is the type that the program is known to give before anything is
-// evaluated: one of bool, int, double, string, bytes, null, list, map,
-// timestamp, duration and optional, or "any" where that depends on the values.
-func (p *Program) ResultType() string {
-	p.parse()
-	switch e := p.root.whole; {
-	case e != nil && e.load() == nil:
-		switch name := e.checked.OutputType().TypeName(); name {
-		case "bool", "int", "double", "string", "bytes", "list", "map":
-			return name
-		case "null_type":
-			return "null"
-		case "optional_type":
-			return "optional"
-		case "google.protobuf.Timestamp":
-			return "timestamp"
-		case "google.protobuf.Duration":
-			return "duration"
-		}
-	case p.root.text != nil:
-		return "string"
-	case p.root.kind == exactjson.KindArray:
-		return "list"
-	case p.root.kind == exactjson.KindObject:
-		return "map"
-	}
-	return "any"
 }
 
 // Constant is the value of a template without expressions, its $${ written ${.
@@ -334,14 +306,14 @@ func (e *expression) writing(err error) error {
 func (e *expression) fail(message string) *Error {
 	place := ""
 	if e.at != "" {
-		place = " at " + shorten(e.at, 200)
+		place = " at " + words.Shorten(e.at, 200)
 	}
 	return &Error{Expression: e.source, Message: excerpt(e.source) + place + ": " + message}
 }
 
 // excerpt is an expression as messages show it.
 func excerpt(source string) string {
-	return "`" + shorten(strings.TrimSpace(source), 200) + "`"
+	return "`" + words.Shorten(strings.TrimSpace(source), 200) + "`"
 }
 
 // eval is the value of e; the error is an *Error.
@@ -356,7 +328,7 @@ func (e *expression) eval(act *activation, limit uint64) (ref.Val, error) {
 func (e *expression) compute(act *activation, limit uint64) (ref.Val, error) {
 	program, err := e.program(limit)
 	if err != nil {
-		return nil, e.fail(shorten(err.Error(), 500))
+		return nil, e.fail(words.Shorten(err.Error(), 500))
 	}
 	result, _, err := program.Eval(act)
 	if err != nil {

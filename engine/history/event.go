@@ -6,7 +6,7 @@ import "perigee/engine/exactjson"
 type Type string
 
 // Event is one thing that happened. Each implementation below is a value type
-// whose fields are the event's JSON members (snake_case, see codec.go).
+// whose fields are the event's JSON members (snake_case, see encode.go).
 type Event interface {
 	// Type is the event's name in JSON, such as "StepScheduled".
 	Type() Type
@@ -45,8 +45,9 @@ const (
 	CompensationHasFails CompensationOutcome = "failed"
 )
 
-// The events. A pointer or an absent exactjson.Value is left out of the JSON
-// form; everything else is always written.
+// The events. In the JSON form a nil pointer is left out, except the deadline of a
+// dispatch, and so are tokens and ids of signals that are empty; an absent
+// exactjson.Value is null.
 type (
 	WorkflowCreated struct {
 		Workflow       string

@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -145,8 +146,8 @@ func TestApply_AttemptFailedKeepsTheErrorAndItsDelay(t *testing.T) {
 
 func TestApply_FanOutMakesPendingElements(t *testing.T) {
 	s := fold(history.StepScheduled{Step: "a[1]"}, history.StepFanOut{Step: "a", Items: []exactjson.Value{"1", "2", "3"}})
-	if got := s.UnitCount(); got != 4 {
-		t.Fatalf("expected the parent and 3 elements, got %d units", got)
+	if got := maps.Collect(s.Units()); len(got) != 4 {
+		t.Fatalf("expected the parent and 3 elements, got %d units", len(got))
 	}
 	if diff := cmp.Diff(history.Unit{}, *s.Unit("a[2]")); diff != "" {
 		t.Errorf("element (-want +got):\n%s", diff)
@@ -352,9 +353,6 @@ func TestUnit_RecordedRecognisesARepeatedReport(t *testing.T) {
 				t.Errorf("expected %v, got %v", tt.want, got)
 			}
 		})
-	}
-	if !failure.Issued("t1") || failure.Issued("t3") {
-		t.Error("expected t1 to be issued and t3 not")
 	}
 }
 

@@ -24,8 +24,8 @@ func (s Status) Terminal() bool {
 	return s == Completed || s == Failed || s == Cancelled || s == TimedOut
 }
 
-// UnitStatus is the status of a unit. It is ordered by nothing; UnitPending is
-// the zero value and is served as null.
+// UnitStatus is the status of a unit. UnitPending is the zero value and is served as
+// null; those from UnitSucceeded on are final.
 type UnitStatus uint8
 
 // The statuses of a unit.

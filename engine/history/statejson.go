@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"strconv"
 
 	"perigee/engine/exactjson"
@@ -34,17 +35,25 @@ func (s UnitStatus) String() string {
 }
 
 // PageOptions say which part of a state to serve. The zero value is all of it.
+// Signals are on the first page only.
 type PageOptions struct {
-	After         string // only units whose key is greater
-	Limit         int    // of units; 0: none
-	MaxBytes      int    // no further unit once the units fill so much; 0: none
-	MaxValueBytes int    // longer values of units are left out and named; 0: none
+	After string // only units whose key is greater
+	Limit int    // of units; 0: none
+	// MaxBytes ends a page once units, the input and the output fill so much, and
+	// the signals once they fill an eighth of that; 0: never. One unit and one
+	// signal always fit.
+	MaxBytes int
+	// MaxValueBytes is what a value of a unit or a signal may have; longer ones are
+	// left out and named; 0: no limit.
+	MaxValueBytes int
 }
 
 // Page says what a served part of a state lacks.
 type Page struct {
-	NextUnitsAfter string   // PageOptions.After of the next page, "" on the last
-	Omitted        []string // values left out, as "<unit key>.<member>"
+	NextUnitsAfter string // PageOptions.After of the next page, "" on the last
+	// Omitted names what was left out: "<unit key>.<member>",
+	// "signals[<seq>].payload", and "signals[<seq>:]" for all from that one on.
+	Omitted []string
 }
 
 // AppendJSON appends the served form of the whole state.
@@ -109,11 +118,12 @@ func (w *stateWriter) units(s *State) {
 	w.name("units")
 	start := len(w.buf)
 	count, last := 0, ""
+	rest := len(s.Input) + len(s.Output)
 	for key, u := range s.unitsFrom(w.page.After) {
 		if key == w.page.After && key != "" {
 			continue
 		}
-		if count > 0 && w.full(count, len(w.buf)-start) {
+		if count > 0 && w.full(count, len(w.buf)-start+rest) {
 			w.result.NextUnitsAfter = last
 			break
 		}
@@ -239,18 +249,26 @@ func (w *stateWriter) abort(a *Abort) {
 }
 
 func (w *stateWriter) signals(s *State) {
-	if s.SignalCount() == 0 {
+	if s.SignalCount() == 0 || w.page.After != "" {
 		return
 	}
 	w.name("signals")
-	open := byte('[')
+	first, open := len(w.buf), byte('[')
 	for signal := range s.Signals() {
+		if w.page.MaxBytes > 0 && len(w.buf)-first > w.page.MaxBytes/8 {
+			w.result.Omitted = append(w.result.Omitted, fmt.Sprintf("signals[%d:]", signal.Seq))
+			break
+		}
 		w.buf = append(w.buf, open)
 		open = ','
 		start := len(w.buf)
 		w.uint("seq", signal.Seq)
 		w.text("name", signal.Name)
-		w.value("payload", signal.Payload)
+		if w.tooLong(len(signal.Payload)) {
+			w.result.Omitted = append(w.result.Omitted, fmt.Sprintf("signals[%d].payload", signal.Seq))
+		} else {
+			w.value("payload", signal.Payload)
+		}
 		w.int("received_at_ms", signal.ReceivedAtMS)
 		w.textPtr("delivered_to", signal.DeliveredTo)
 		if w.beside {

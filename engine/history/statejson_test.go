@@ -93,3 +93,37 @@ func TestAppendJSONPage_NamesTheValuesThatItLeavesOut(t *testing.T) {
 		t.Errorf("expected nothing to be left out at the limit, got %v", page.Omitted)
 	}
 }
+
+func TestAppendJSONPage_SignalsAreBounded(t *testing.T) {
+	long := exactjson.FromString(strings.Repeat("x", 100))
+	events := []history.Event{created, scheduled, history.TimerFired{Step: "b"}, history.SignalReceived{Name: "go", Payload: long}}
+	for range 9 {
+		events = append(events, history.SignalReceived{Name: "go", Payload: "1"})
+	}
+	s := fold(events...)
+	served := func(o history.PageOptions) (signals []exactjson.Value, omitted []string) {
+		text, page := s.AppendJSONPage(nil, o)
+		for element := range exactjson.Value(text).Get("signals").Elements() {
+			signals = append(signals, element)
+		}
+		return signals, page.Omitted
+	}
+	if signals, omitted := served(history.PageOptions{}); len(signals) != 10 || omitted != nil {
+		t.Errorf("without limits there are %d signals, %v is left out", len(signals), omitted)
+	}
+	signals, omitted := served(history.PageOptions{MaxValueBytes: 50})
+	if diff := cmp.Diff([]string{"signals[4].payload"}, omitted); diff != "" || len(signals) != 10 || signals[0].Get("payload") != "" || signals[1].Get("payload") != "1" {
+		t.Errorf("%d signals, the first %s; left out (-want +got):\n%s", len(signals), signals[0], diff)
+	}
+	signals, omitted = served(history.PageOptions{MaxBytes: 8 * 200, MaxValueBytes: 50})
+	if diff := cmp.Diff([]string{"signals[4].payload", "signals[8:]"}, omitted); diff != "" || len(signals) != 4 {
+		t.Errorf("%d signals; left out (-want +got):\n%s", len(signals), diff)
+	}
+	text, page := s.AppendJSONPage(nil, history.PageOptions{Limit: 1})
+	if page.NextUnitsAfter == "" {
+		t.Fatalf("one page has all: %s", text)
+	}
+	if signals, _ := served(history.PageOptions{After: page.NextUnitsAfter}); signals != nil {
+		t.Errorf("the second page has signals, too: %s", signals)
+	}
+}

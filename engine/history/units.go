@@ -36,9 +36,6 @@ func (s *State) unitsFrom(key string) iter.Seq2[string, *Unit] {
 	}
 }
 
-// UnitCount is the number of units.
-func (s *State) UnitCount() int { return s.units.Len() }
-
 // Result is what a worker reports with a token: an output or, where Error is
 // set, a failure.
 type Result struct {
@@ -69,11 +66,6 @@ const ChildSession = "child:"
 // WithChild reports whether the latest attempt is, or was, a child execution.
 func (u *Unit) WithChild() bool {
 	return u.WorkerSession != nil && strings.HasPrefix(*u.WorkerSession, ChildSession)
-}
-
-// Issued reports whether a dispatch of this unit issued the token.
-func (u *Unit) Issued(token string) bool {
-	return slices.ContainsFunc(u.Tokens, func(t IssuedToken) bool { return t.Token == token })
 }
 
 // Recorded reports whether this very token recorded a result equal to r: then

@@ -10,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"perigee/engine/exactjson"
+	"perigee/engine/words"
 )
 
 // base is where the document stands for the compiler. It leads nowhere.
@@ -85,7 +86,7 @@ func compileProblem(err error) Problem {
 	case errors.As(err, &twice):
 		return Problem{Path: twice.Ptr2, Message: "the anchor " + brief(twice.Anchor) + " stands at " + twice.Ptr1 + " already"}
 	}
-	return Problem{Message: "the schema cannot be compiled: " + shorten(strings.ReplaceAll(err.Error(), base, ""), 200)}
+	return Problem{Message: "the schema cannot be compiled: " + words.Shorten(strings.ReplaceAll(err.Error(), base, ""), 200)}
 }
 
 // location is the JSON pointer in the compiler's name for a part of the schema.

@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
 	"perigee/engine/exactjson"
+	"perigee/engine/words"
 )
 
 // violations flattens what the validator found, ordered by path and message.
@@ -24,7 +24,7 @@ func violations(err error) []Violation {
 	}
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
-		return []Violation{{Message: shorten(err.Error(), 200)}}
+		return []Violation{{Message: words.Shorten(err.Error(), 200)}}
 	}
 	found := flatten(nil, invalid)
 	slices.SortFunc(found, func(a, b Violation) int {
@@ -68,7 +68,7 @@ func flatten(dst []Violation, e *jsonschema.ValidationError) []Violation {
 		}
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			dst = append(dst, Violation{Path: exactjson.JoinPointer(path, shorten(name, 100)), Message: "expected only listed properties, got " + brief(name)})
+			dst = append(dst, Violation{Path: exactjson.JoinPointer(path, words.Shorten(name, 100)), Message: "expected only listed properties, got " + brief(name)})
 		}
 	case *kind.PropertyNames:
 		add("the name of the property %s is not allowed: %s", brief(k.Property), causes(path, e))
@@ -105,7 +105,7 @@ func causes(path string, e *jsonschema.ValidationError) string {
 			parts = append(parts, "at "+v.Path+": "+v.Message)
 		}
 	}
-	return shorten(strings.Join(parts, "; "), 1000)
+	return words.Shorten(strings.Join(parts, "; "), 1000)
 }
 
 // describe says what was expected and what came, for the faults without parts.
@@ -189,9 +189,9 @@ func brief(v any) string {
 	case nil:
 		return "null"
 	case string:
-		return string(exactjson.FromString(shorten(v, maxBrief)))
+		return string(exactjson.FromString(words.Shorten(v, maxBrief)))
 	case json.Number:
-		return shorten(v.String(), maxBrief)
+		return words.Shorten(v.String(), maxBrief)
 	case []any:
 		return fmt.Sprintf("an array of %s", count(len(v), "element"))
 	case map[string]any:
@@ -217,17 +217,7 @@ func briefAll(values []any) string {
 func decimal(r *big.Rat) string {
 	places, exact := r.FloatPrec()
 	if !exact {
-		return shorten(r.RatString(), maxBrief)
+		return words.Shorten(r.RatString(), maxBrief)
 	}
-	return shorten(r.FloatString(places), maxBrief)
-}
-
-func shorten(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit] + "…"
+	return words.Shorten(r.FloatString(places), maxBrief)
 }

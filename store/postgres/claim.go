@@ -50,8 +50,8 @@ const builtin = "builtin:"
 
 // How many ready tasks a claim looks at: enough that some of their heads are
 // free, few enough that an empty poll stays cheap. Where all of them are busy,
-// as those of one wide fan-out are, it looks once more, further, but not past
-// ten thousand: what is behind them has to wait for its turn anyway.
+// as those of one wide fan-out are, it looks once more, further, but not without
+// end: what is behind them has to wait for its turn anyway.
 const (
 	candidates = 64
 	further    = 1_024
