@@ -23,7 +23,7 @@ const (
 	maxTasks = 32
 	// maxHeld is the most tokens that the server takes in one heartbeat.
 	maxHeld = 1000
-	sdkName  = "perigee-go"
+	sdkName = "perigee-go"
 )
 
 // Handler does one task. Its output is encoded as JSON (nil: {}; a
