@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -45,6 +46,10 @@ func TestInvokeAsync_ARefusalIsTold(t *testing.T) {
 	err := cloud.New("us-east-1", role(refusing.URL)).InvokeAsync(t.Context(), "nobody", []byte(`{}`))
 	if want := `invoke nobody: 404 Not Found: ResourceNotFoundException {"Message":"Function not found"}`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+	var known *cloud.InvokeError
+	if !errors.As(err, &known) || !known.NotRun() {
+		t.Errorf("got %#v, want an error that says that the function does not run", err)
 	}
 }
 

@@ -26,7 +26,15 @@ const shownBytes = 1024
 // Invoker calls Lambda functions.
 type Invoker interface {
 	// InvokeAsync hands a payload to a function and does not wait for its end.
+	// The function may run all the same after an error, but for one with
+	// NotRun() true in its chain.
 	InvokeAsync(ctx context.Context, function string, payload []byte) error
+}
+
+// notRun is an error that knows whether the function runs.
+type notRun interface {
+	error
+	NotRun() bool
 }
 
 // Options make a Pusher.
@@ -96,8 +104,9 @@ func (p *Pusher) invoke(ctx context.Context, route Route, body []byte) *engine.F
 		return fail
 	}
 	if err := p.opts.Invoker.InvokeAsync(ctx, route.Function, body); err != nil {
+		var known notRun
 		fail := failed("Lambda function %s: %v", route.Function, err)
-		fail.Unknown = errors.Is(err, context.DeadlineExceeded)
+		fail.Unknown = !errors.As(err, &known) || !known.NotRun()
 		return fail
 	}
 	return nil
@@ -127,6 +136,9 @@ func (p *Pusher) post(ctx context.Context, route Route, body []byte) *engine.Fai
 		return nil
 	}
 	fail := failed("POST %s answered %s", where(route), outbound.StatusText(resp.Status))
+	// A gateway says 5xx of a worker that is slow or gone and may be at it. Any
+	// other status is the worker's own, or of one who did not let the call in.
+	fail.Unknown = resp.Status >= 500
 	fail.RetryAfter = outbound.RetryAfter(resp.Header, p.opts.Now())
 	details := []exactjson.Member{{Key: "status", Value: exactjson.FromInt(int64(resp.Status))}}
 	if text := strings.ToValidUTF8(string(resp.Body), ""); text != "" {

@@ -22,6 +22,7 @@ import (
 	"perigee/engine"
 	"perigee/engine/exactjson"
 	"perigee/engine/history"
+	"perigee/infra/cloud"
 	"perigee/infra/outbound"
 	"perigee/infra/push"
 )
@@ -61,9 +62,8 @@ func newPusher(t *testing.T, routes string, invoker push.Invoker) *push.Pusher {
 // target serves a worker and gives the routes that lead to it.
 func target(t *testing.T, h http.HandlerFunc) (url, routes string) {
 	t.Helper()
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	return srv.URL, `{"payment.*": {"url": "` + srv.URL + `/tasks?key=confidential", "secret": "PUSH", "timeout": "5s"}}`
+	url = serve(t, h)
+	return url, `{"payment.*": {"url": "` + url + `/tasks?key=confidential", "secret": "PUSH", "timeout": "5s"}}`
 }
 
 func TestDeliver_SendsTheAssignmentSigned(t *testing.T) {
@@ -96,6 +96,7 @@ func TestDeliver_AnyOtherAnswerIsAFailure(t *testing.T) {
 		404: nil,
 		429: {"Retry-After": {"7"}},
 		500: nil,
+		504: nil, // of a gateway whose worker goes on
 	} {
 		url, routes := target(t, func(w http.ResponseWriter, _ *http.Request) {
 			for name, values := range header {
@@ -107,7 +108,7 @@ func TestDeliver_AnyOtherAnswerIsAFailure(t *testing.T) {
 		want := &engine.Failure{TaskError: history.TaskError{
 			Code: "PUSH_FAILED", Message: "POST " + url + "/tasks answered " + outbound.StatusText(status), Retryable: true,
 			Details: exactjson.Value(fmt.Sprintf(`{"status":%d,"body":"because%s"}`, status, strings.Repeat(".", 1024-7))),
-		}}
+		}, Unknown: status >= 500}
 		if status == 429 {
 			want.RetryAfter = new(7 * time.Second)
 		}
@@ -163,19 +164,54 @@ func TestDeliver_InvokesALambdaFunction(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	l.err = errors.New("ResourceNotFoundException")
-	if diff := cmp.Diff(failed("Lambda function "+want.function+": ResourceNotFoundException"), newPusher(t, routes, l).Deliver(t.Context(), assignment)); diff != "" {
-		t.Errorf("a refusal (-want +got):\n%s", diff)
-	}
-	l.err = fmt.Errorf("invoke: %w", context.DeadlineExceeded)
-	if fail := newPusher(t, routes, l).Deliver(t.Context(), assignment); fail == nil || !fail.Unknown {
-		t.Errorf("out of time: %+v", fail)
-	}
 	large := assignment
 	large.Input = exactjson.FromString(strings.Repeat("x", 1<<20))
 	if fail := newPusher(t, routes, l).Deliver(t.Context(), large); fail == nil || fail.Retryable || fail.Code != "PUSH_FAILED" {
 		t.Errorf("too large: %+v", fail)
 	}
+}
+
+// Lambda answers 202 once it has taken a call. Where it did not, only a refusal
+// or a call that never went out says that the function does not run.
+func TestDeliver_SaysWhetherTheFunctionMayRun(t *testing.T) {
+	answers := func(status int) string {
+		return serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+	}
+	reset := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	for _, c := range []struct {
+		name, endpoint, key string
+		unknown             bool
+		says                string
+	}{
+		{"refused", answers(404), "key", false, "404 Not Found"},
+		{"throttled", answers(429), "key", false, "429 Too Many Requests"},
+		{"a fault of Lambda's", answers(500), "key", true, "500 Internal Server Error"},
+		{"a gateway's", answers(502), "key", true, "502 Bad Gateway"},
+		{"an answer that nobody gives", answers(200), "key", true, "200 OK"},
+		{"cut off", reset, "key", true, "EOF"},
+		{"nobody listens", "http://127.0.0.1:1", "key", false, "connection refused"},
+		{"not signed", reset, "", false, "there are no credentials"},
+	} {
+		lambda := cloud.New("eu-central-1", func(name string) (string, bool) {
+			text, ok := map[string]string{"AWS_ENDPOINT_URL": c.endpoint, "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": c.key}[name]
+			return text, ok
+		})
+		fail := newPusher(t, `{"*": {"function": "charge"}}`, lambda).Deliver(t.Context(), assignment)
+		if fail == nil || fail.Unknown != c.unknown || !fail.Retryable || !strings.Contains(fail.Message, c.says) {
+			t.Errorf("%s: got %+v, want unknown %t and %q", c.name, fail, c.unknown, c.says)
+		}
+	}
+	if fail := newPusher(t, `{"*": {"function": "charge"}}`, &lambda{err: errors.New("?")}).Deliver(t.Context(), assignment); fail == nil || !fail.Unknown {
+		t.Errorf("an error that says nothing: %+v", fail)
+	}
+}
+
+// serve gives the URL of a server.
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	return srv.URL
 }
 
 func TestNew_RefusesFunctionsThatItCannotCall(t *testing.T) {
