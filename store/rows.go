@@ -349,6 +349,13 @@ type Token struct {
 	CreatedAtMS int64
 }
 
+// WakeUp is to which moment the one schedule is set that calls a tick, for those
+// who have one (infra/wake).
+type WakeUp struct {
+	AtMS    int64 // 0: it is set to none
+	Version int64 // of the row, 0: there is none yet
+}
+
 // Stats counts a store's traffic. Statements inside one batch count each;
 // a batch is one round trip.
 type Stats struct {

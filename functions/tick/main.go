@@ -13,7 +13,7 @@ import (
 
 func main() {
 	i := instance.Start()
-	t := ticker.Ticker{Engine: i.Engine, Mode: i.Settings.TickMode, Arm: i.Arm, Log: i.Log}
+	t := ticker.Ticker{Engine: i.Engine, Mode: i.Settings.TickMode, WakeUps: i.WakeUps, Log: i.Log}
 	// What the event says does not matter: what is due stands in the database.
 	lambda.Start(func(ctx context.Context) (ticker.Done, error) {
 		defer i.After(ctx)

@@ -2,6 +2,7 @@ package ticker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -18,6 +19,8 @@ type Engine interface {
 	RunBuiltin(ctx context.Context, a engine.Assignment)
 	// ForgetBuiltins has the next claim look for new definitions.
 	ForgetBuiltins()
+	// Sweep removes sessions of workers that are gone for good, now and then.
+	Sweep(ctx context.Context)
 }
 
 // Ticker ticks for the length of one call.
@@ -25,9 +28,17 @@ type Ticker struct {
 	Engine Engine
 	// Mode is config.TickPrecise, config.TickMinute or config.TickOnDemand.
 	Mode string
-	// Arm asks for the next call at a moment, in mode on-demand.
-	Arm func(ctx context.Context, at time.Time) error
-	Log *slog.Logger
+	// WakeUps are how calls come about in mode on-demand.
+	WakeUps WakeUps
+	Log     *slog.Logger
+}
+
+// WakeUps is what a tick needs of wake.Keeper.
+type WakeUps interface {
+	// Called notes that a call has come.
+	Called(ctx context.Context) error
+	// Set asks for the next call at a moment.
+	Set(ctx context.Context, at time.Time) error
 }
 
 // Done is what a call did, for its answer and its metrics.
@@ -44,8 +55,8 @@ const (
 	batch = 100
 	// spare is what a call leaves of its time limit.
 	spare = 2 * time.Second
-	// shift is how long a precise call makes passes: the next minute's goes on. If
-	// it has more time, that is for the tasks that are still running.
+	// shift is how long a call makes passes and claims tasks: the next minute's
+	// goes on. If it has more time, that is for the tasks that are still running.
 	shift = time.Minute
 	// Between two passes of a precise call: at least a little, so that due work
 	// that will not go away does not make a storm, and at most so long that what
@@ -64,40 +75,45 @@ func (t Ticker) Run(ctx context.Context) (Done, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		last = deadline.Add(-spare)
 	}
-	work, cancel := context.WithDeadline(ctx, last)
+	work, cancelWork := context.WithDeadline(ctx, last)
+	defer cancelWork()
+	passes, cancel := context.WithDeadline(work, end)
 	defer cancel()
 	t.Engine.ForgetBuiltins() // this call may be the one for what was registered a moment ago
-	if t.Mode == config.TickPrecise {
-		passes, cancel := context.WithDeadline(work, end)
-		defer cancel()
-		return t.precise(passes, work), nil
-	}
 	var d Done
-	if t.Mode == config.TickOnDemand {
-		err := t.onDemand(ctx, work, &d)
-		return d, err
+	var err error
+	switch t.Mode {
+	case config.TickPrecise:
+		d = t.precise(passes, work)
+	case config.TickOnDemand:
+		err = t.onDemand(ctx, passes, work, &d)
+	default:
+		err = t.once(passes, work, &d, func() error { return nil })
 	}
-	err := t.once(work, &d)
+	if err == nil {
+		t.Engine.Sweep(ctx)
+	}
 	return d, err
 }
 
-// onDemand makes one pass and asks to be called at the next moment; then it
-// looks again. Others may have asked for an earlier call meanwhile, which this
-// one has put off: but what for they have written before.
-func (t Ticker) onDemand(ctx, work context.Context, d *Done) error {
-	for armed := int64(0); ; {
-		did := d.Advanced + d.Delivered + d.Ran
-		if err := t.once(work, d); err != nil {
-			return err
-		}
-		if d.NextMS == 0 || d.NextMS == armed && d.Advanced+d.Delivered+d.Ran == did {
+// onDemand makes passes like once and asks to be called at the next moment before
+// it waits for the tasks that it runs: some take minutes.
+func (t Ticker) onDemand(ctx, passes, work context.Context, d *Done) error {
+	if err := t.WakeUps.Called(ctx); err != nil {
+		return err
+	}
+	set := int64(0)
+	setNext := func() error {
+		if d.NextMS == 0 || d.NextMS == set {
 			return nil
 		}
-		if err := t.Arm(ctx, time.UnixMilli(d.NextMS)); err != nil || work.Err() != nil {
-			return err
-		}
-		armed = d.NextMS
+		set = d.NextMS
+		return t.WakeUps.Set(ctx, time.UnixMilli(d.NextMS))
 	}
+	if err := t.once(passes, work, d, setNext); err != nil {
+		return err
+	}
+	return setNext()
 }
 
 // precise goes on until ctx ends. Tasks run beside it; those that have not
@@ -125,17 +141,24 @@ func (t Ticker) precise(ctx, work context.Context) (d Done) {
 	}
 }
 
-// once goes on until nothing is due and no task is left.
-func (t Ticker) once(ctx context.Context, d *Done) error {
+// once goes on until nothing is due and no task is left, or ctx ends: then tasks
+// that have begun go on until work does, and what is left is due at once. looked is
+// called when it is known what is to come.
+func (t Ticker) once(ctx, work context.Context, d *Done, looked func() error) error {
 	for {
-		if err := t.pass(ctx, d); err != nil {
+		if err := t.pass(ctx, d); err != nil && ctx.Err() == nil {
 			return err
 		}
 		var running sync.WaitGroup
-		n, err := t.run(ctx, ctx, make(chan struct{}, tasksAtOnce), &running)
+		n, err := t.run(ctx, work, make(chan struct{}, tasksAtOnce), &running)
+		err = errors.Join(err, looked())
 		running.Wait()
 		d.Ran += n
-		if n == 0 || err != nil || ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
+			d.NextMS = time.Now().UnixMilli()
+			return nil
+		case n == 0 || err != nil:
 			return err
 		}
 	}
@@ -151,7 +174,7 @@ func (t Ticker) run(ctx, work context.Context, slots chan struct{}, running *syn
 	if free == 0 || ctx.Err() != nil {
 		return 0, nil
 	}
-	tasks, err := t.Engine.ClaimBuiltins(ctx, free)
+	tasks, err := t.Engine.ClaimBuiltins(work, free) // to its end: what it takes nobody else runs
 	for _, task := range tasks {
 		slots <- struct{}{}
 		running.Go(func() {

@@ -25,6 +25,7 @@ type script struct {
 	tasks []engine.Assignment   // that wait for no worker
 	work  func(context.Context) // what each of them does
 	ended atomic.Int32          // tasks that came to an end
+	swept int                   // how often
 }
 
 func (s *script) ClaimBuiltins(_ context.Context, n int) ([]engine.Assignment, error) {
@@ -35,6 +36,8 @@ func (s *script) ClaimBuiltins(_ context.Context, n int) ([]engine.Assignment, e
 }
 
 func (s *script) ForgetBuiltins() {}
+
+func (s *script) Sweep(context.Context) { s.swept++ }
 
 func (s *script) RunBuiltin(ctx context.Context, _ engine.Assignment) {
 	s.work(ctx)
@@ -50,7 +53,14 @@ func (s *script) Tick(context.Context, int) (engine.TickReport, error) {
 	return s.tick(len(s.at), now)
 }
 
-func run(t *testing.T, mode string, limit time.Duration, s *script, arm func(context.Context, time.Time) error) (ticker.Done, error) {
+// wakeUps stands in for the schedule, which it sets.
+type wakeUps func(ctx context.Context, at time.Time) error
+
+func (w wakeUps) Called(context.Context) error { return nil }
+
+func (w wakeUps) Set(ctx context.Context, at time.Time) error { return w(ctx, at) }
+
+func run(t *testing.T, mode string, limit time.Duration, s *script, set wakeUps) (ticker.Done, error) {
 	t.Helper()
 	ctx := t.Context()
 	if limit > 0 {
@@ -58,7 +68,7 @@ func run(t *testing.T, mode string, limit time.Duration, s *script, arm func(con
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	return ticker.Ticker{Engine: s, Mode: mode, Arm: arm, Log: slog.New(slog.DiscardHandler)}.Run(ctx)
+	return ticker.Ticker{Engine: s, Mode: mode, WakeUps: set, Log: slog.New(slog.DiscardHandler)}.Run(ctx)
 }
 
 func TestRun_PreciseSleepsUntilTheNextMoment(t *testing.T) {
@@ -147,26 +157,31 @@ func TestRun_OnDemandAsksToBeCalledAtTheNextMoment(t *testing.T) {
 	})
 }
 
-// There is one schedule. A result that comes in while a tick ends makes a task
-// ready and sets it to now; the tick, which has not seen that, sets it to later.
-func TestRun_OnDemandLooksAgainOnceItHasSetTheSchedule(t *testing.T) {
+// Some tasks take minutes: what is to come meanwhile must not wait for them.
+func TestRun_OnDemandAsksToBeCalledBeforeItWaitsForTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		next := time.Now().Add(time.Hour)
+		start := time.Now()
+		next := start.Add(time.Minute)
 		s := &script{
 			tick: func(int, time.Time) (engine.TickReport, error) {
 				return engine.TickReport{NextMS: next.UnixMilli()}, nil
 			},
-			work: func(context.Context) {},
+			tasks: make([]engine.Assignment, 1),
+			work:  func(context.Context) { time.Sleep(50 * time.Second) },
 		}
-		armed := 0
-		done, err := run(t, config.TickOnDemand, time.Minute, s, func(context.Context, time.Time) error {
-			if armed++; armed == 1 {
-				s.tasks = make([]engine.Assignment, 1)
+		var asked []time.Duration
+		done, err := run(t, config.TickOnDemand, 5*time.Minute, s, func(_ context.Context, at time.Time) error {
+			if !at.Equal(next.Truncate(time.Millisecond)) {
+				t.Errorf("it asks for a call at %v", at)
 			}
+			asked = append(asked, time.Since(start))
 			return nil
 		})
-		if err != nil || done.Ran != 1 || armed != 2 {
-			t.Errorf("%+v, %v, armed %d times; want the task run and the schedule set again", done, err, armed)
+		if err != nil || done.Ran != 1 {
+			t.Errorf("%+v, %v; want the task run", done, err)
+		}
+		if diff := cmp.Diff([]time.Duration{0}, asked); diff != "" {
+			t.Errorf("asked (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -241,4 +256,48 @@ func TestRun_ATaskThatTakesTooLongEndsWithTheCall(t *testing.T) {
 			t.Errorf("it took %v, %v; %d tasks ended", time.Since(start), err, s.ended.Load())
 		}
 	})
+}
+
+// A task that was begun late would be cut off, handed out again and counted as
+// lost. The rest is for the next call.
+func TestRun_ClaimsNothingAfterItsMinute(t *testing.T) {
+	for _, mode := range []string{config.TickPrecise, config.TickMinute, config.TickOnDemand} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			s := &script{
+				tick:  func(int, time.Time) (engine.TickReport, error) { return engine.TickReport{}, nil },
+				tasks: make([]engine.Assignment, 100),
+				work: func(ctx context.Context) {
+					select {
+					case <-time.After(40 * time.Second):
+					case <-ctx.Done():
+						t.Errorf("%s: a task was cut off after %v", mode, time.Since(start))
+					}
+				},
+			}
+			var armed time.Duration
+			done, err := run(t, mode, 310*time.Second, s, func(_ context.Context, at time.Time) error { armed = at.Sub(start); return nil })
+			lasted := time.Since(start).Round(time.Second)
+			if err != nil || done.Ran != 32 || s.ended.Load() != 32 || lasted != 80*time.Second {
+				t.Errorf("%s: %+v, %v; %d tasks ended after %v, want 32 in 80 s", mode, done, err, s.ended.Load(), lasted)
+			}
+			if mode == config.TickOnDemand && armed != 80*time.Second {
+				t.Errorf("it is called again after %v, want 80 s, at once", armed)
+			}
+		})
+	}
+}
+
+func TestRun_SweepsOnceACall(t *testing.T) {
+	for _, mode := range []string{config.TickPrecise, config.TickMinute, config.TickOnDemand} {
+		for _, fault := range []error{nil, errors.New("away")} {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{tick: func(int, time.Time) (engine.TickReport, error) { return engine.TickReport{}, fault }}
+				_, err := run(t, mode, time.Minute, s, nil)
+				if want := map[bool]int{true: 1}[err == nil]; s.swept != want {
+					t.Errorf("%s, %v: swept %d times, want %d", mode, err, s.swept, want)
+				}
+			})
+		}
+	}
 }

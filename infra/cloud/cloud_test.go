@@ -79,6 +79,18 @@ func TestCloud_SecretsAndSchedules(t *testing.T) {
 		if diff := cmp.Diff(want, have); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
+		// What has passed by the time that it is read would never come.
+		before := time.Now()
+		if err := s.Arm(ctx, before.Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err = schedules.GetSchedule(ctx, &scheduler.GetScheduleInput{GroupName: aws.String("group"), Name: aws.String("wake")}); err != nil {
+			t.Fatal(err)
+		}
+		soon, err := time.Parse("at(2006-01-02T15:04:05)", *got.ScheduleExpression)
+		if err != nil || soon.Sub(before) < 2*time.Second {
+			t.Errorf("a moment that has passed is set to %s, %v", *got.ScheduleExpression, err)
+		}
 	})
 }
 

@@ -23,15 +23,22 @@ type Schedule struct {
 // eventAge is how late a call may be: what comes later the hourly pass has seen.
 const eventAge = 60 * time.Second
 
+// lead is how far ahead a schedule is set at least: a moment that has passed when
+// Scheduler reads it is none to come. It is up to a minute late in any case.
+const lead = 3 * time.Second
+
 // scheduleName is its name within the group; the functions' role may touch no other.
 const scheduleName = "wake"
 
-// Arm sets the schedule to a moment, in place of the one it had. Scheduler
-// counts in seconds: the moment is rounded up, for a call that comes early
-// finds nothing to do.
+// Arm sets the schedule to a moment, in place of the one it had, or to soon where
+// that has come. Scheduler counts in seconds: the moment is rounded up, for a call
+// that comes early finds nothing to do.
 func (s Schedule) Arm(ctx context.Context, at time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
+	if soon := time.Now().Add(lead); at.Before(soon) {
+		at = soon
+	}
 	expression := "at(" + at.Add(time.Second-time.Nanosecond).UTC().Format("2006-01-02T15:04:05") + ")"
 	target := &types.Target{
 		Arn: &s.Target, RoleArn: &s.Role, Input: aws.String(`{"source":"perigee.wake"}`),

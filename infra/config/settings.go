@@ -13,7 +13,7 @@ import (
 const (
 	TickPrecise  = "precise"   // whenever something is due
 	TickMinute   = "minute"    // one pass every minute
-	TickOnDemand = "on-demand" // only when calls come
+	TickOnDemand = "on-demand" // when a schedule calls that was set to the next moment; functions only
 )
 
 // Modes of the connections to Postgres.

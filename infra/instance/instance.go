@@ -32,9 +32,11 @@ type Instance struct {
 	Store    store.Store
 	Engine   *engine.Engine
 
+	// WakeUps are nil but in tick mode on-demand.
+	WakeUps *wake.Keeper
+
 	cloud   *cloud.Cloud
 	metrics *metrics.Recorder
-	wake    *wake.Keeper // nil but in tick mode on-demand
 	mu      sync.Mutex
 	checked bool // the schema is this release's
 }
@@ -79,8 +81,8 @@ func (i *Instance) build(ctx context.Context, environment config.Source) error {
 	watchers := []watch.Watcher{i.metrics}
 	if i.Settings.TickMode == config.TickOnDemand {
 		schedule := cloud.Schedule{Cloud: i.cloud, Group: i.Settings.WakeGroup, Target: i.Settings.WakeTarget, Role: i.Settings.WakeRole}
-		i.wake = &wake.Keeper{Due: opened.Due, Arm: schedule.Arm}
-		watchers = append(watchers, i.wake)
+		i.WakeUps = &wake.Keeper{Store: opened, Arm: schedule.Arm}
+		watchers = append(watchers, i.WakeUps)
 	}
 	st := watch.Store(opened, watchers...)
 	options := i.Settings.Engine
@@ -95,8 +97,8 @@ func (i *Instance) build(ctx context.Context, environment config.Source) error {
 	if _, err := calls.Enable(&options, i.Settings, i.secrets(environment), i.cloud); err != nil {
 		return errors.Join(err, st.Close())
 	}
-	if i.wake != nil {
-		i.wake.Ours = ours(options)
+	if i.WakeUps != nil {
+		i.WakeUps.Ours = ours(options)
 	}
 	eng, err := engine.New(st, options)
 	if err != nil {
@@ -147,15 +149,12 @@ func (i *Instance) Ready(ctx context.Context) error {
 // longer to come back, but its callers need not all wait for that.
 const retryAfter = 2 * time.Second
 
-// Arm has the tick function called at a moment, in tick mode on-demand.
-func (i *Instance) Arm(ctx context.Context, at time.Time) error { return i.wake.Set(ctx, at) }
-
 // After is called when a call has been answered, within its time: it writes the
 // metrics and, in tick mode on-demand, sets the wake-up. What fails here fails
 // no call.
 func (i *Instance) After(ctx context.Context) {
-	if i.wake != nil {
-		if err := i.wake.Settle(ctx); err != nil {
+	if i.WakeUps != nil {
+		if err := i.WakeUps.Settle(ctx); err != nil {
 			i.Log.WarnContext(ctx, "the next wake-up could not be set; polls or the hourly tick see to what is due", "error", err)
 		}
 	}

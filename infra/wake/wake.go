@@ -2,28 +2,49 @@ package wake
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"perigee/store"
 )
 
+// Store is what a Keeper needs of a store.
+type Store interface {
+	// Due lists due work, for the nearest moment of all.
+	Due(ctx context.Context, r store.DueRequest) (store.Due, error)
+	// WakeUp reads to what the schedule is set.
+	WakeUp(ctx context.Context) (store.WakeUp, error)
+	// SetWakeUp writes to what it has been set; false: somebody else has since.
+	SetWakeUp(ctx context.Context, seen store.WakeUp, atMS int64) (set bool, err error)
+}
+
 // Keeper knows of the moments that this instance has planned. It is a
 // watch.Watcher, and safe for concurrent use.
 type Keeper struct {
-	// Due lists due work, for the nearest moment of all.
-	Due func(context.Context, store.DueRequest) (store.Due, error)
-	// Arm sets the wake-up, in place of the one before.
+	Store Store
+	// Arm sets the schedule, in place of the moment before.
 	Arm func(ctx context.Context, at time.Time) error
 	// Ours reports the tasks that the tick function sees to itself, as soon as
 	// they are ready; nil: there are none.
 	Ours func(store.Task) bool
 
-	mu      sync.Mutex
-	planned int64 // epoch milliseconds of the earliest moment since Settle; 0: none
-	armed   int64 // that is known to be set; 0: none
-	ready   bool  // a task of ours is ready
+	mu       sync.Mutex
+	planned  int64 // epoch milliseconds of the earliest moment since Settle; 0: none
+	ready    bool  // a task of ours is ready
+	messages bool  // messages were written, which may be delivered by now
 }
+
+const (
+	// lostAfter is when a call that should have come does not come any more:
+	// Scheduler is up to a minute late and tries for another.
+	lostAfter = 2 * time.Minute
+	// setTries bounds how often the schedule is set while others set it, too.
+	setTries = 8
+)
+
+// errBusy says that others set the schedule at the same moment, again and again.
+var errBusy = errors.New("the wake-up was set by others each time; theirs stands")
 
 // Committed notes the moments of a decision.
 func (k *Keeper) Committed(c store.Commit) {
@@ -42,6 +63,7 @@ func (k *Keeper) Committed(c store.Commit) {
 	for i := range c.Children {
 		k.plan(c.Children[i].Head.DueAtMS)
 	}
+	k.messages = k.messages || len(c.Outbox) > 0
 }
 
 // Claimed notes when attempts have to be looked at.
@@ -62,40 +84,89 @@ func (k *Keeper) plan(ms int64) {
 	}
 }
 
-// Settle sets the wake-up where a moment was planned that comes before it. There
-// is one schedule for all instances: what it is set to is the nearest moment in
-// the database, so that nobody puts off another's. Who set it in between has
-// written what for before: a second look finds that.
+// Settle sees to it that a call comes at the earliest moment that was planned
+// since the last Settle.
 func (k *Keeper) Settle(ctx context.Context) error {
 	k.mu.Lock()
-	planned := k.planned
-	needed := planned != 0 && (k.armed <= time.Now().UnixMilli() || planned < k.armed)
-	ready := k.ready
-	k.planned, k.ready = 0, false
+	planned, ready, messages := k.planned, k.ready, k.messages
+	k.planned, k.ready, k.messages = 0, false, false
 	k.mu.Unlock()
-	if !needed {
+	if planned == 0 && !messages {
 		return nil
 	}
-	at, err := k.nearest(ctx, planned, ready)
+	seen, err := k.Store.WakeUp(ctx)
 	if err != nil {
 		return err
 	}
-	if err := k.Set(ctx, time.UnixMilli(at)); err != nil || at <= time.Now().UnixMilli() {
+	if stands(seen) && !messages && seen.AtMS <= planned {
+		return nil
+	}
+	at, err := k.nearest(ctx, planned, ready)
+	if err != nil || at == 0 {
 		return err
 	}
-	again, err := k.nearest(ctx, at, false)
-	if err != nil || again >= at {
+	return k.set(ctx, seen, at, false)
+}
+
+// Called notes that a call has come, before it looks at what is due: what others
+// leave from now on needs another.
+func (k *Keeper) Called(ctx context.Context) error {
+	seen, err := k.Store.WakeUp(ctx)
+	if err != nil || seen.AtMS == 0 || seen.AtMS > time.Now().Add(time.Second).UnixMilli() {
 		return err
 	}
-	return k.Set(ctx, time.UnixMilli(again))
+	// Where somebody has set it meanwhile, that is to come.
+	_, err = k.Store.SetWakeUp(ctx, seen, 0)
+	return err
+}
+
+// Set has the next call come at a moment, or earlier where one is to. It sets the
+// schedule even so: whoever set it last may have died before that was written.
+func (k *Keeper) Set(ctx context.Context, at time.Time) error {
+	seen, err := k.Store.WakeUp(ctx)
+	if err != nil {
+		return err
+	}
+	return k.set(ctx, seen, at.UnixMilli(), true)
+}
+
+// set moves the schedule to a moment unless an earlier one stands. Who finds that
+// another has set it in between does not know whose moment it has now, and sets
+// it once more, to the earlier of both.
+func (k *Keeper) set(ctx context.Context, seen store.WakeUp, at int64, always bool) error {
+	for range setTries {
+		if stands(seen) && seen.AtMS <= at {
+			if !always {
+				return nil
+			}
+			at = seen.AtMS
+		}
+		if err := k.Arm(ctx, time.UnixMilli(at)); err != nil {
+			return err
+		}
+		set, err := k.Store.SetWakeUp(ctx, seen, at)
+		if err != nil || set {
+			return err
+		}
+		if seen, err = k.Store.WakeUp(ctx); err != nil {
+			return err
+		}
+		always = true
+	}
+	return errBusy
+}
+
+// stands reports whether a call is to come, as far as the row says.
+func stands(w store.WakeUp) bool {
+	return w.AtMS > time.Now().Add(-lostAfter).UnixMilli()
 }
 
 // nearest is the nearest moment in the database, now where something is due, or
 // ready that the tick function may have to see to itself; planned where there is
-// none.
+// none, which may be none as well.
 func (k *Keeper) nearest(ctx context.Context, planned int64, ready bool) (int64, error) {
 	now := time.Now().UnixMilli()
-	due, err := k.Due(ctx, store.DueRequest{Limit: 1})
+	due, err := k.Store.Due(ctx, store.DueRequest{Limit: 1})
 	if err != nil {
 		return 0, err
 	}
@@ -106,15 +177,4 @@ func (k *Keeper) nearest(ctx context.Context, planned int64, ready bool) (int64,
 		return due.NextMS, nil
 	}
 	return planned, nil
-}
-
-// Set sets the wake-up.
-func (k *Keeper) Set(ctx context.Context, at time.Time) error {
-	if err := k.Arm(ctx, at); err != nil {
-		return err
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.armed = at.UnixMilli()
-	return nil
 }

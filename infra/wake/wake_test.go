@@ -13,21 +13,48 @@ import (
 	"perigee/store"
 )
 
-// keeper is a Keeper on a database whose nearest moment is given.
+// database is one whose nearest moment is given, with the row of the schedule.
+type database struct {
+	due    store.Due
+	row    store.WakeUp
+	before func() // runs once, before the row is next written
+}
+
+func (d *database) Due(context.Context, store.DueRequest) (store.Due, error) { return d.due, nil }
+
+func (d *database) WakeUp(context.Context) (store.WakeUp, error) { return d.row, nil }
+
+func (d *database) SetWakeUp(_ context.Context, seen store.WakeUp, atMS int64) (bool, error) {
+	if before := d.before; before != nil {
+		d.before = nil
+		before()
+	}
+	if d.row.Version != seen.Version {
+		return false, nil
+	}
+	d.row = store.WakeUp{AtMS: atMS, Version: seen.Version + 1}
+	return true, nil
+}
+
+// keeper is the Keeper of one instance.
 type keeper struct {
 	*wake.Keeper
-	due   store.Due
+	*database
+	start time.Time
 	armed []time.Duration // each wake-up that was set, since the start
 	fails error
 }
 
-func newKeeper() *keeper {
-	k, start := &keeper{}, time.Now()
+func newKeeper() *keeper { return onDatabase(&database{}) }
+
+// onDatabase is another instance on a database.
+func onDatabase(d *database) *keeper {
+	k := &keeper{database: d, start: time.Now()}
 	k.Keeper = &wake.Keeper{
-		Due: func(context.Context, store.DueRequest) (store.Due, error) { return k.due, nil },
+		Store: d,
 		Arm: func(_ context.Context, at time.Time) error {
 			if k.fails == nil {
-				k.armed = append(k.armed, at.Sub(start))
+				k.armed = append(k.armed, at.Sub(k.start))
 			}
 			return k.fails
 		},
@@ -63,9 +90,99 @@ func TestSettle_SetsAWakeUpForAnEarlierMomentOnly(t *testing.T) {
 		k.expect(t, time.Hour)
 		k.commitDueIn(time.Minute)
 		k.expect(t, time.Hour, time.Minute)
-		time.Sleep(2 * time.Minute) // the wake-up came, and a tick may have set the next
+		time.Sleep(time.Minute + time.Second) // the call comes, and finds nothing
+		if err := k.Called(t.Context()); err != nil {
+			t.Error(err)
+		}
 		k.commitDueIn(3 * time.Hour)
-		k.expect(t, time.Hour, time.Minute, 3*time.Hour+2*time.Minute)
+		k.expect(t, time.Hour, time.Minute, 3*time.Hour+time.Minute+time.Second)
+	})
+}
+
+// The call for one moment has come, and another instance plans what comes later
+// than the moment that it set itself.
+func TestSettle_KnowsWhatOthersMadeOfTheSchedule(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newKeeper()
+		b := onDatabase(a.database)
+		a.commitDueIn(10 * time.Minute)
+		a.expect(t, 10*time.Minute)
+		// A signal takes the timer away, and a task of the tick's own is ready.
+		b.Ours = func(store.Task) bool { return true }
+		b.due = store.Due{}
+		b.Committed(store.Commit{Inserted: []store.Task{{TaskName: "http.request"}}})
+		b.expect(t, 0)
+		if err := b.Called(t.Context()); err != nil { // the tick, which finds nothing to come
+			t.Error(err)
+		}
+		a.commitDueIn(15 * time.Minute)
+		a.expect(t, 10*time.Minute, 15*time.Minute)
+	})
+}
+
+// Two set the schedule at once. Which moment it has nobody knows: the one who
+// finds that out sets it once more.
+func TestSettle_OfTwoAtOnceTheEarlierMomentIsSetLast(t *testing.T) {
+	for _, mine := range []time.Duration{time.Hour, time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			a := newKeeper()
+			b := onDatabase(a.database)
+			const theirs = 10 * time.Minute
+			a.before = func() {
+				b.commitDueIn(theirs)
+				b.expect(t, theirs)
+				a.due.NextMS = in(min(mine, theirs))
+			}
+			a.commitDueIn(mine)
+			a.expect(t, mine, min(mine, theirs))
+			if at := a.row.AtMS; at != in(min(mine, theirs)) {
+				t.Errorf("the row says %d, want %d", at, in(min(mine, theirs)))
+			}
+		})
+	}
+}
+
+func TestSettle_ACallThatWasLostIsNotReliedOnForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		k.commitDueIn(0)
+		k.expect(t, 0)
+		time.Sleep(time.Minute)
+		k.commitDueIn(time.Hour)
+		k.expect(t, 0) // it may be late
+		time.Sleep(2 * time.Minute)
+		k.commitDueIn(time.Hour)
+		k.expect(t, 0, time.Hour+3*time.Minute)
+	})
+}
+
+func TestSettle_SetsNothingForMessagesThatAreDelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		k.Committed(store.Commit{Outbox: []store.Message{{ID: "m"}}})
+		k.expect(t)
+		k.Committed(store.Commit{Outbox: []store.Message{{ID: "m"}}})
+		k.due.Outbox = true
+		k.expect(t, 0)
+	})
+}
+
+// A tick says when the next one is due; one that is to come earlier stays.
+func TestSet_MovesNothingToLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		for _, in := range []time.Duration{time.Hour, time.Minute, 2 * time.Hour} {
+			if err := k.Set(t.Context(), k.start.Add(in)); err != nil {
+				t.Error(err)
+			}
+		}
+		k.expect(t, time.Hour, time.Minute, time.Minute)
+		if err := k.Called(t.Context()); err != nil { // an hourly call, before its moment
+			t.Error(err)
+		}
+		if at := k.row.AtMS; at != in(time.Minute) {
+			t.Errorf("the row says %d, want %d", at, in(time.Minute))
+		}
 	})
 }
 
@@ -134,22 +251,5 @@ func TestSettle_ATaskThatMayBeOursIsNotPutOff(t *testing.T) {
 		k.due = store.Due{NextMS: in(time.Hour), OldestReady: in(-time.Second)}
 		k.Committed(store.Commit{Head: store.Head{DueAtMS: in(time.Hour)}})
 		k.expect(t, 0)
-	})
-}
-
-// One schedule, and two that set it: the later one looks again.
-func TestSettle_LooksAgainAfterwards(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := newKeeper()
-		k.Ours = func(store.Task) bool { return false }
-		arm := k.Arm
-		k.Arm = func(ctx context.Context, at time.Time) error {
-			if len(k.armed) == 0 {
-				k.due.OldestReady = in(0) // became ready, and set the wake-up, just before
-			}
-			return arm(ctx, at)
-		}
-		k.commitDueIn(time.Hour)
-		k.expect(t, time.Hour, 0)
 	})
 }

@@ -3,64 +3,53 @@ package server
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"perigee/engine"
+	"perigee/functions/ticker"
 	"perigee/infra/config"
 )
 
 const (
 	minuteTick = time.Minute
-	tickBatch  = 100
+	// minuteTime is how long a tick may take with the calls that it makes: as long
+	// as the tick function of template.yaml.
+	minuteTime = 310 * time.Second
 )
 
-// tick looks after time until ctx ends, in the mode of the settings: the modes
-// of the functions are here so that their delays can be tried out.
+// tick looks after time until ctx ends: whenever something is due or, so that
+// the delays of the functions can be tried out, every minute.
 func tick(ctx context.Context, eng *engine.Engine, mode string, log *slog.Logger) {
-	var err error
-	switch mode {
-	case config.TickMinute:
-		err = everyMinute(ctx, eng, log)
-	case config.TickOnDemand:
-		<-ctx.Done()
-	default:
-		err = eng.Run(ctx)
+	if mode == config.TickMinute {
+		everyMinute(ctx, eng, log)
+		return
 	}
-	if err != nil {
+	if err := eng.Run(ctx); err != nil {
 		log.Error("the ticks have ended", "error", err)
 	}
 }
 
-func everyMinute(ctx context.Context, eng *engine.Engine, log *slog.Logger) error {
+// everyMinute makes the calls of the tick function. None waits for the one
+// before, which may be at a long call to a worker or service.
+func everyMinute(ctx context.Context, eng ticker.Engine, log *slog.Logger) {
+	t := ticker.Ticker{Engine: eng, Mode: config.TickMinute, Log: log}
+	var ticks sync.WaitGroup
+	defer ticks.Wait()
 	timer := time.NewTicker(minuteTick)
 	defer timer.Stop()
 	for {
-		if err := pass(ctx, eng); err != nil && ctx.Err() == nil {
-			log.Error("the tick failed", "error", err)
-		}
+		ticks.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, minuteTime)
+			defer cancel()
+			if _, err := t.Run(ctx); err != nil && ctx.Err() == nil {
+				log.Error("the tick failed; the next one tries again", "error", err)
+			}
+		})
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-timer.C:
 		}
 	}
-}
-
-// pass does all that is due, and then the tasks that the server sees to itself.
-func pass(ctx context.Context, eng *engine.Engine) error {
-	for more := true; more && ctx.Err() == nil; {
-		report, err := eng.Tick(ctx, tickBatch)
-		if err != nil {
-			return err
-		}
-		more = report.More
-	}
-	for ctx.Err() == nil {
-		tasks, err := eng.ClaimBuiltins(ctx, 1)
-		if err != nil || len(tasks) == 0 {
-			return err
-		}
-		eng.RunBuiltin(ctx, tasks[0])
-	}
-	return nil
 }
