@@ -179,6 +179,12 @@ func logging(t *Template, _ Surroundings) (faults []string) {
 	return faults
 }
 
+// needed are the database that a migration connects to and its ways there, to
+// the database's secret and to S3, each where the parameters ask for it.
+var needed = []string{
+	"WriterInstance", "MigrateToDatabase", "S3Endpoint", "SubnetARoutes", "SubnetBRoutes", "SecretsManagerEndpoint", "MigrateToEndpoints",
+}
+
 func migration(t *Template, _ Surroundings) (faults []string) {
 	for _, r := range t.resources(function) {
 		if r.name != "MigrateFunction" && r.all["DependsOn"] != "Migration" {
@@ -191,6 +197,11 @@ func migration(t *Template, _ Surroundings) (faults []string) {
 		}
 		if r.get("ServiceTimeout") == nil {
 			faults = append(faults, r.fault("without ServiceTimeout a migration that dies holds the stack for an hour"))
+		}
+		for _, name := range needed {
+			if !contains(references(r.get("Needs")), name) {
+				faults = append(faults, r.fault("Needs must name %s, or the migration may run before it is there", name))
+			}
 		}
 	}
 	return faults
