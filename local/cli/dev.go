@@ -21,7 +21,8 @@ Executions are kept in a file of SQLite, which is made and upgraded as needed,
 or in a Postgres database, whose schema is only changed with --migrate.
 
 Without API tokens it listens on loopback alone and serves every caller there.
-As soon as there is a token (perigee token create) every call needs one.
+Once there is a token (perigee token create) every call needs one, from the
+server's next start on.
 
 SIGTERM or Ctrl-C stops it gracefully. With --json it prints one line
 {"url", "database"} once it is ready. The log goes to standard error.`,
@@ -33,6 +34,10 @@ SIGTERM or Ctrl-C stops it gracefully. With --json it prints one line
 			settings, err := a.settings(cmd)
 			if err != nil {
 				return err
+			}
+			if settings.TickMode == config.TickOnDemand {
+				return usage("tick mode on-demand (--tick-mode or %s): no timer would fire here, since nothing calls this server when one is due; "+
+					"use precise or minute, or `perigee lambda --tick-mode on-demand`, which behaves as AWS does", config.Find("tick-mode").Variable())
 			}
 			if _, set := a.Env("GOGC"); !set {
 				// A server makes much garbage on a small heap: a fifth of its

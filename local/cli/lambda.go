@@ -110,5 +110,5 @@ func openFunctions(ctx context.Context, s config.Settings) (open bool, err error
 		return false, err
 	}
 	defer st.Close()
-	return server.MayListen(ctx, st, s.Listen)
+	return server.MayListen(ctx, st, s)
 }

@@ -31,16 +31,23 @@ func (a *app) tokenCreate() *cobra.Command {
 		Use:   "create NAME",
 		Short: "Make a token and print it",
 		Example: `  perigee token create ops --role admin
-  perigee token create payments --role worker --worker-id payments-1 --task 'payments.*'`,
+  perigee token create payments --role worker --worker-id payments-1 --task 'payment.*'`,
 		Args: argsBetween(1, 1),
 		RunE: ran(func(cmd *cobra.Command, args []string) error {
 			return a.withEngine(cmd, func(ctx context.Context, eng *engine.Engine) error {
+				before, err := eng.Tokens(ctx)
+				if err != nil {
+					return err
+				}
 				token, err := eng.CreateToken(ctx, args[0], id)
 				if err != nil {
 					return err
 				}
 				a.print.Line("%s", token)
 				a.print.Note("This is the only time that the token is shown.")
+				if len(before) == 0 {
+					a.print.Note("It is the first: a server that runs without tokens asks for them once it is started again.")
+				}
 				return a.print.Object(map[string]string{"name": args[0], "role": id.Role, "token": token})
 			})
 		}),
@@ -48,7 +55,7 @@ func (a *app) tokenCreate() *cobra.Command {
 	databaseFlags(cmd)
 	cmd.Flags().StringVar(&id.Role, "role", "", "admin, operator, reader or worker")
 	cmd.Flags().StringArrayVar(&id.WorkerIDs, "worker-id", nil, "id that a worker may register with; may be repeated (default: any)")
-	cmd.Flags().StringArrayVar(&id.Tasks, "task", nil, "task or pattern such as payments.* that a worker may offer; may be repeated (default: any)")
+	cmd.Flags().StringArrayVar(&id.Tasks, "task", nil, "task or pattern such as payment.* that a worker may offer; may be repeated (default: any)")
 	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(
 		[]string{engine.RoleAdmin, engine.RoleOperator, engine.RoleReader, engine.RoleWorker}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -51,9 +53,12 @@ func Open(ctx context.Context, o Options) (store.Store, error) {
 	return sqlite.Open(ctx, sqlite.Options{Path: o.Where})
 }
 
-// OpenChecked opens the database and makes sure that its schema is this
-// release's.
+// OpenChecked opens a database that is there, and makes sure that its schema is
+// this release's.
 func OpenChecked(ctx context.Context, o Options) (store.Store, error) {
+	if err := checkFile(o.Where); err != nil {
+		return nil, err
+	}
 	st, err := Open(ctx, o)
 	if err != nil {
 		return nil, err
@@ -62,6 +67,21 @@ func OpenChecked(ctx context.Context, o Options) (store.Store, error) {
 		return nil, errors.Join(Explain(o.Where, err), st.Close())
 	}
 	return st, nil
+}
+
+// checkFile finds a file of SQLite before SQLite makes an empty one in its place:
+// whoever mistyped a name would look after the wrong database.
+func checkFile(where string) error {
+	switch {
+	case where == "", strings.Contains(where, "://"):
+		return nil // no file
+	case where == sqlite.Memory:
+		return errors.New("open the database: one in memory is its server's alone; name a file of SQLite or a postgres:// URL with --database")
+	}
+	if _, err := os.Stat(where); !errors.Is(err, fs.ErrNotExist) {
+		return nil // what else is wrong with it is told when it is opened
+	}
+	return fmt.Errorf("open the database: there is no file %s; name yours with --database, or make one with `perigee dev` or `perigee migrate`", Describe(where))
 }
 
 // Explain says of which database an error came.

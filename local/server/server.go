@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -82,7 +83,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer eng.Close()
 
-	open, err := MayListen(ctx, eng, o.Settings.Listen)
+	open, err := MayListen(ctx, eng, o.Settings)
 	if err != nil {
 		return err
 	}
@@ -201,12 +202,12 @@ type Tokens interface {
 	Tokens(ctx context.Context) ([]store.Token, error)
 }
 
-// MayListen decides whether a server asks for tokens: it does as soon as
-// there is one. Without any it serves nobody but this machine.
-func MayListen(ctx context.Context, known Tokens, address string) (open bool, err error) {
-	host, _, err := net.SplitHostPort(address)
+// MayListen decides whether a server serves without tokens, which it does where
+// there are none when it starts. Then it serves nobody but this machine.
+func MayListen(ctx context.Context, known Tokens, s config.Settings) (open bool, err error) {
+	host, _, err := net.SplitHostPort(s.Listen)
 	if err != nil {
-		return false, fmt.Errorf("listen on %q: expected host:port, such as 127.0.0.1:7474", address)
+		return false, fmt.Errorf("listen on %q: expected host:port, such as 127.0.0.1:7474", s.Listen)
 	}
 	tokens, err := known.Tokens(ctx)
 	if err != nil {
@@ -219,7 +220,15 @@ func MayListen(ctx context.Context, known Tokens, address string) (open bool, er
 		return true, nil
 	}
 	return false, fmt.Errorf("listen on %s: others than this machine could reach it, and there are no tokens: "+
-		"make the first with `perigee token create NAME --role admin`, or listen on 127.0.0.1", address)
+		"make the first with `perigee token create NAME --role admin --database %s`, or listen on 127.0.0.1", s.Listen, shellWord(database.Describe(s.Database)))
+}
+
+// shellWord is a text as it is typed into a shell.
+func shellWord(text string) string {
+	if !strings.ContainsAny(text, " \t\n\"'`$&?*;<>()|\\!#~[]{}") {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 func listen(ctx context.Context, address string) (net.Listener, error) {

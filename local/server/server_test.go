@@ -16,6 +16,7 @@ import (
 	"perigee/local/database"
 	"perigee/local/server"
 	"perigee/sdk/go/client"
+	"perigee/store"
 	"perigee/store/postgres/pgtest"
 )
 
@@ -153,14 +154,31 @@ func TestRun_WithoutTokensForeignPagesAreKeptAway(t *testing.T) {
 	}
 }
 
-func TestRun_OtherTickModesServeToo(t *testing.T) {
-	for _, mode := range []string{config.TickMinute, config.TickOnDemand} {
-		where, stop := running(t, options(t, filepath.Join(t.TempDir(), "p.db"), "tick-mode="+mode))
-		if _, err := http.Get(where.URL + "/readyz"); err != nil {
-			t.Errorf("%s: %v", mode, err)
-		}
-		if err := stop(); err != nil {
-			t.Errorf("%s: stop: %v", mode, err)
+func TestRun_ServesInTickModeMinuteToo(t *testing.T) {
+	where, stop := running(t, options(t, filepath.Join(t.TempDir(), "p.db"), "tick-mode="+config.TickMinute))
+	if _, err := http.Get(where.URL + "/readyz"); err != nil {
+		t.Error(err)
+	}
+	if err := stop(); err != nil {
+		t.Errorf("stop: %v", err)
+	}
+}
+
+// noTokens is a database without tokens.
+type noTokens struct{}
+
+func (noTokens) Tokens(context.Context) ([]store.Token, error) { return nil, nil }
+
+// The first token belongs into the database that the server was given.
+func TestMayListen_TheHintNamesTheDatabase(t *testing.T) {
+	for where, want := range map[string]string{
+		"/srv/orders.db":    "--role admin --database /srv/orders.db`",
+		"/srv/my orders.db": "--role admin --database '/srv/my orders.db'`",
+		"postgres://me:secret@db/x?sslmode=verify-full": "--role admin --database 'postgres://me:xxxxx@db/x?sslmode=verify-full'`",
+	} {
+		_, err := server.MayListen(t.Context(), noTokens{}, config.Settings{Listen: "0.0.0.0:7474", Database: where})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", where, err, want)
 		}
 	}
 }
