@@ -45,11 +45,21 @@ func WithIdentity(ctx context.Context, id engine.Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, id)
 }
 
+// WithRefusal returns a context of a caller whom another authorizer knows and who
+// has no role here. Calls that need one are answered with err, which says why;
+// a token of ours would not help.
+func WithRefusal(ctx context.Context, err error) context.Context {
+	return context.WithValue(ctx, identityKey{}, err)
+}
+
 // identify finds out who calls: from the context, because everybody may, or
 // from the bearer token.
 func (s *server) identify(r *http.Request) (engine.Identity, error) {
-	if id, ok := r.Context().Value(identityKey{}).(engine.Identity); ok {
-		return id, nil
+	switch said := r.Context().Value(identityKey{}).(type) {
+	case engine.Identity:
+		return said, nil
+	case error:
+		return engine.Identity{}, said
 	}
 	if s.Open {
 		return engine.Identity{Name: "local", Role: "admin"}, nil

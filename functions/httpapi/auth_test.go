@@ -3,7 +3,9 @@ package httpapi_test
 import (
 	"context"
 	"errors"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"perigee/engine"
@@ -59,6 +61,19 @@ func TestAuth_IdentityOfAnotherAuthorizerNeedsNoToken(t *testing.T) {
 		r.Identity = &engine.Identity{Name: "jwt", Role: role}
 		if got := s.Do(t, r); got.Status != want {
 			t.Errorf("%q: got %d", role, got.Status)
+		}
+	}
+}
+
+func TestAuth_RefusalOfAnotherAuthorizerIsForCallsThatNeedARole(t *testing.T) {
+	api := httpapi.New(httpapi.Options{Engine: &fakeEngine{}})
+	for path, want := range map[string]int{"/v1/executions": 403, "/healthz": 200, "/readyz": 200, "/v1/openapi.yaml": 200} {
+		r := httptest.NewRequestWithContext(httpapi.WithRefusal(t.Context(), &engine.Error{Code: engine.Forbidden, Message: "eve has no role"}), "GET", path, nil)
+		r.Header.Set("Authorization", "Bearer admin") // it does not help
+		got := httptest.NewRecorder()
+		api.ServeHTTP(got, r)
+		if got.Code != want || want == 403 && !strings.Contains(got.Body.String(), "eve has no role") {
+			t.Errorf("%s: got %d %s, want %d", path, got.Code, got.Body, want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	_ "embed"
+	"errors"
 
 	"perigee/engine"
 )
@@ -12,7 +13,7 @@ import (
 var document []byte
 
 // docsPage is a rendering of document for people, made from it by the test of
-// this file (go test -run DocsPage -update): it costs the server nothing and
+// this file (go test -run TestDocs -update): it costs the server nothing and
 // loads nothing from elsewhere.
 //
 //go:embed docs.html
@@ -42,7 +43,12 @@ func (s *server) health(*call) (answer, error) {
 // ready says that calls would be served now.
 func (s *server) ready(c *call) (answer, error) {
 	if s.Ready != nil {
-		if err := s.Ready(c.Context()); err != nil {
+		err := s.Ready(c.Context())
+		var known *engine.Error
+		switch {
+		case errors.As(err, &known):
+			return answer{}, known // such as a schema of another release
+		case err != nil:
 			return answer{}, &engine.Error{Code: engine.Unavailable, Message: "the database does not answer", Cause: err}
 		}
 	}

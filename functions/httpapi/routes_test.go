@@ -294,3 +294,15 @@ func TestReadyz_SaysWhatTheCheckSays(t *testing.T) {
 		t.Errorf("healthz: got %d", got.Status)
 	}
 }
+
+// Whoever looks at a server that waits for its migration reads that.
+func TestReadyz_PassesOnARefusalOfOurOwn(t *testing.T) {
+	const says = "the database is at version 25, this release needs 26; run `perigee migrate`"
+	s := httpapitest.NewServer(t, httpapi.Options{Engine: &fakeEngine{}, Ready: func(context.Context) error {
+		return fmt.Errorf("ready: %w", &engine.Error{Code: engine.Unavailable, Message: says, RetryAfter: 2 * time.Second})
+	}})
+	got := s.Do(t, get("/readyz"))
+	if got.Status != 503 || got.Code() != "UNAVAILABLE" || !strings.Contains(got.Body, says) || got.Header.Get("Retry-After") != "2" {
+		t.Errorf("got %d %v %s", got.Status, got.Header, got.Body)
+	}
+}

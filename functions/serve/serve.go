@@ -32,8 +32,11 @@ func Function(i *instance.Instance) lambdahttp.Function {
 func identified(next http.Handler, s *config.Settings) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if event, ok := lambdahttp.Event(r.Context()); ok {
-			if who, ok := identity(s, event.RequestContext.Authorizer); ok {
-				r = r.WithContext(httpapi.WithIdentity(r.Context(), who))
+			switch who, err := identity(s, event.RequestContext.Authorizer); {
+			case err != nil:
+				r = r.WithContext(httpapi.WithRefusal(r.Context(), err))
+			case who != nil:
+				r = r.WithContext(httpapi.WithIdentity(r.Context(), *who))
 			}
 		}
 		next.ServeHTTP(w, r)

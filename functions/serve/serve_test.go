@@ -3,6 +3,7 @@ package serve_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
@@ -97,8 +98,8 @@ func TestFunction_ADatabaseThatCannotBeUsedIsTold(t *testing.T) {
 			if got := f.get("/healthz", nil); got.StatusCode != 200 {
 				t.Errorf("/healthz needs no database, and answers %d", got.StatusCode)
 			}
-			if got := f.get("/readyz", nil); got.StatusCode != 503 {
-				t.Errorf("/readyz answers %d", got.StatusCode)
+			if got := f.get("/readyz", nil); got.StatusCode != 503 || !strings.Contains(got.Body, c.answer) {
+				t.Errorf("/readyz answers %d %s, want %q", got.StatusCode, got.Body, c.answer)
 			}
 		})
 	}
@@ -147,7 +148,8 @@ func TestFunction_TheAuthorizerSaysWhoCalls(t *testing.T) {
 	iam := func(arn string) *authorizer {
 		return &authorizer{IAM: &events.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{UserARN: arn}}
 	}
-	const roles = "arn:aws:iam::123456789012:role/ops=operator,arn:aws:iam::123456789012:user/ann=reader"
+	const roles = "arn:aws:iam::123456789012:role/ops=operator,arn:aws:iam::123456789012:user/ann=reader," +
+		"arn:aws:iam::123456789012:role/aws-reserved/sso.amazonaws.com/eu-central-1/AWSReservedSSO_x=reader"
 	for _, c := range []struct {
 		name       string
 		auth       map[string]string
@@ -156,16 +158,20 @@ func TestFunction_TheAuthorizerSaysWhoCalls(t *testing.T) {
 	}{
 		{"jwt, a role in the claim", map[string]string{"PERIGEE_AUTH": "jwt"}, jwt(map[string]string{"perigee_role": "reader", "sub": "ann"}), 200},
 		{"jwt, a role that may not", map[string]string{"PERIGEE_AUTH": "jwt"}, jwt(map[string]string{"perigee_role": "worker"}), 403},
-		{"jwt, no role", map[string]string{"PERIGEE_AUTH": "jwt"}, jwt(map[string]string{"sub": "ann"}), 401},
-		{"jwt, a role there is not", map[string]string{"PERIGEE_AUTH": "jwt"}, jwt(map[string]string{"perigee_role": "root"}), 401},
+		{"jwt, no role", map[string]string{"PERIGEE_AUTH": "jwt"}, jwt(map[string]string{"sub": "ann"}), 403},
+		{"jwt, a role there is not", map[string]string{"PERIGEE_AUTH": "jwt"}, jwt(map[string]string{"perigee_role": "root"}), 403},
 		{"jwt, no token at all", map[string]string{"PERIGEE_AUTH": "jwt"}, nil, 401},
 		{"jwt, a group with a role", map[string]string{"PERIGEE_AUTH": "jwt", "PERIGEE_AUTH_CLAIM": "groups", "PERIGEE_AUTH_ROLES": "staff=reader"},
 			jwt(map[string]string{"groups": "[guests staff]"}), 200},
 		{"jwt, a group named like a role", map[string]string{"PERIGEE_AUTH": "jwt", "PERIGEE_AUTH_CLAIM": "groups", "PERIGEE_AUTH_ROLES": "staff=reader"},
-			jwt(map[string]string{"groups": "[admin]"}), 401},
+			jwt(map[string]string{"groups": "[admin]"}), 403},
 		{"iam, a user", map[string]string{"PERIGEE_AUTH": "iam", "PERIGEE_AUTH_ROLES": roles}, iam("arn:aws:iam::123456789012:user/ann"), 200},
 		{"iam, a session of a role", map[string]string{"PERIGEE_AUTH": "iam", "PERIGEE_AUTH_ROLES": roles}, iam("arn:aws:sts::123456789012:assumed-role/ops/i-1"), 200},
-		{"iam, another account", map[string]string{"PERIGEE_AUTH": "iam", "PERIGEE_AUTH_ROLES": roles}, iam("arn:aws:sts::210987654321:assumed-role/ops/i-1"), 401},
+		{"iam, another account", map[string]string{"PERIGEE_AUTH": "iam", "PERIGEE_AUTH_ROLES": roles}, iam("arn:aws:sts::210987654321:assumed-role/ops/i-1"), 403},
+		{"iam, a session of a role with a path", map[string]string{"PERIGEE_AUTH": "iam", "PERIGEE_AUTH_ROLES": roles}, iam("arn:aws:sts::123456789012:assumed-role/AWSReservedSSO_x/ann"), 200},
+		{"iam, such a session of another account", map[string]string{"PERIGEE_AUTH": "iam", "PERIGEE_AUTH_ROLES": roles}, iam("arn:aws:sts::210987654321:assumed-role/AWSReservedSSO_x/ann"), 403},
+		{"iam, the end of a name", map[string]string{"PERIGEE_AUTH": "iam", "PERIGEE_AUTH_ROLES": roles}, iam("arn:aws:sts::123456789012:assumed-role/x/ann"), 403},
+		{"iam, a user named like a role", map[string]string{"PERIGEE_AUTH": "iam", "PERIGEE_AUTH_ROLES": roles}, iam("arn:aws:iam::123456789012:user/AWSReservedSSO_x"), 403},
 		{"tokens, an authorizer nobody asked for", nil, jwt(map[string]string{"perigee_role": "admin"}), 401},
 		{"iam, claims of a JWT", map[string]string{"PERIGEE_AUTH": "iam", "PERIGEE_AUTH_ROLES": roles}, jwt(map[string]string{"perigee_role": "admin"}), 401},
 	} {
@@ -178,6 +184,50 @@ func TestFunction_TheAuthorizerSaysWhoCalls(t *testing.T) {
 			got := f.get("/v1/executions", func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.Authorizer = c.authorizer })
 			if got.StatusCode != c.status {
 				t.Errorf("got %d %s, want %d", got.StatusCode, got.Body, c.status)
+			}
+		})
+	}
+}
+
+// Who is known and has no role needs a setting, and no token.
+func TestFunction_SaysWhichSettingGivesARole(t *testing.T) {
+	for name, c := range map[string]struct {
+		auth       map[string]string
+		authorizer events.APIGatewayV2HTTPRequestContextAuthorizerDescription
+		says       []string
+	}{
+		"a principal": {
+			map[string]string{"PERIGEE_AUTH": "iam", "PERIGEE_AUTH_ROLES": "arn:aws:iam::123456789012:role/ops=operator"},
+			events.APIGatewayV2HTTPRequestContextAuthorizerDescription{
+				IAM: &events.APIGatewayV2HTTPRequestContextAuthorizerIAMDescription{UserARN: "arn:aws:iam::123456789012:user/eve"},
+			},
+			[]string{"arn:aws:iam::123456789012:user/eve", "AuthRoles", "PERIGEE_AUTH_ROLES"},
+		},
+		"a claim": {
+			map[string]string{"PERIGEE_AUTH": "jwt", "PERIGEE_AUTH_CLAIM": "groups"},
+			events.APIGatewayV2HTTPRequestContextAuthorizerDescription{
+				JWT: &events.APIGatewayV2HTTPRequestContextAuthorizerJWTDescription{Claims: map[string]string{"groups": "staff"}},
+			},
+			[]string{`claim \"groups\" is \"staff\"`, "admin, operator, reader or worker", "AuthRoles", "PERIGEE_AUTH_ROLES"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			environment := map[string]string{"PERIGEE_DATABASE": pgtest.Migrated(t)}
+			maps.Copy(environment, c.auth)
+			f := newFunction(t, environment)
+			got := f.get("/v1/executions", func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.Authorizer = &c.authorizer })
+			if got.StatusCode != 403 || !strings.Contains(got.Body, `"code":"FORBIDDEN"`) {
+				t.Errorf("got %d %s", got.StatusCode, got.Body)
+			}
+			for _, want := range c.says {
+				if !strings.Contains(got.Body, want) {
+					t.Errorf("got %s, want %s in it", got.Body, want)
+				}
+			}
+			for _, path := range []string{"/healthz", "/readyz", "/docs"} {
+				if got := f.get(path, func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.Authorizer = &c.authorizer }); got.StatusCode != 200 {
+					t.Errorf("%s needs no role, and answers %d", path, got.StatusCode)
+				}
 			}
 		})
 	}
