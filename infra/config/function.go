@@ -17,6 +17,16 @@ var functionDefaults = map[string]string{
 	"PERIGEE_LOG_FORMAT":           LogJSON,
 }
 
+// dsqlBytes is what one value may have on Aurora DSQL, whose columns hold 1 MiB:
+// there is something around each payload. A join is one value, too.
+const dsqlBytes = 900 << 10
+
+// dsqlDefaults are what a function has otherwise on Aurora DSQL.
+var dsqlDefaults = map[string]string{
+	"PERIGEE_MAX_PAYLOAD_BYTES": "900KiB",
+	"PERIGEE_MAX_JOIN_BYTES":    "900KiB",
+}
+
 // LoadFunction makes Settings of a function on AWS of its environment. The
 // error holds every fault, a line each.
 func LoadFunction(environment Source) (Settings, error) {
@@ -25,8 +35,11 @@ func LoadFunction(environment Source) (Settings, error) {
 		if text, set := environment(name); set && text != "" {
 			return text, true
 		}
-		text, set := functionDefaults[name]
-		return text, set && text != ""
+		if auth, _ := environment("PERIGEE_DATABASE_AUTH"); auth == AuthDSQL && dsqlDefaults[name] != "" {
+			return dsqlDefaults[name], true
+		}
+		text := functionDefaults[name]
+		return text, text != ""
 	})
 	if text, set := environment("PERIGEE_DATABASE"); !set || text == "" {
 		s.Database = ""
@@ -54,6 +67,9 @@ func (s *Settings) checkFunction() (faults []error) {
 	if s.Region == "" && (s.DatabaseAuth != AuthPassword || s.TickMode == TickOnDemand || s.CallSecrets != "") {
 		fault("AWS_REGION: expected a region such as us-east-1, got nothing; Lambda sets it")
 	}
+	if s.DatabaseAuth == AuthDSQL {
+		faults = append(faults, s.checkSizes()...)
+	}
 	if s.DatabaseAppUser != "" && !plainName(s.DatabaseAppUser) {
 		fault("PERIGEE_DATABASE_APP_USER: expected a name of a-z, 0-9 and _, got %q", s.DatabaseAppUser)
 	}
@@ -74,8 +90,28 @@ func (s *Settings) checkFunction() (faults []error) {
 	return faults
 }
 
+// checkSizes refuses payloads that Aurora DSQL does not store: a result of such a
+// size would be taken and could never be written.
+func (s *Settings) checkSizes() (faults []error) {
+	for _, limit := range []struct {
+		variable string
+		bytes    int
+	}{{"PERIGEE_MAX_PAYLOAD_BYTES", s.Engine.MaxPayloadBytes}, {"PERIGEE_MAX_JOIN_BYTES", s.Engine.MaxJoinBytes}} {
+		got := fmt.Sprintf("%d bytes", limit.bytes)
+		if limit.bytes < 0 {
+			got = "no limit"
+		}
+		if limit.bytes < 0 || limit.bytes > dsqlBytes {
+			faults = append(faults, fmt.Errorf("%s: expected at most %s, which is what Aurora DSQL stores in one value and the default there, got %s",
+				limit.variable, dsqlDefaults[limit.variable], got))
+		}
+	}
+	return faults
+}
+
 // checkDatabase requires Postgres whose certificate is checked, and asks for
-// that where the URL leaves it open. The URL is not shown: it may hold a password.
+// that where the URL leaves it open; on this machine nobody is between. The URL
+// is not shown: it may hold a password.
 func (s *Settings) checkDatabase() error {
 	const want = "PERIGEE_DATABASE: expected postgres://user@host:5432/database"
 	if s.Database == "" {
@@ -86,21 +122,31 @@ func (s *Settings) checkDatabase() error {
 		return errors.New(want + ", got something else; what is special in a password is escaped by %")
 	}
 	q := u.Query()
-	mode, loopback := q.Get("sslmode"), isLoopback(u.Hostname())
-	if mode == "" && !loopback {
+	mode, local := q.Get("sslmode"), isLocal(u)
+	if mode == "" && !local {
 		mode = "verify-full"
 		q.Set("sslmode", mode)
 		u.RawQuery = q.Encode()
 		s.Database = u.String()
 	}
-	tokens := s.DatabaseAuth == AuthIAM || s.DatabaseAuth == AuthDSQL
-	if tokens && mode != "verify-full" && !loopback {
-		return fmt.Errorf("PERIGEE_DATABASE: sslmode is %s, and PERIGEE_DATABASE_AUTH %s sends tokens that open the database: use verify-full", mode, s.DatabaseAuth)
+	if mode != "verify-full" && !local {
+		return fmt.Errorf("PERIGEE_DATABASE: sslmode is %s, by which somebody between could be the database: use verify-full, or leave it out; "+
+			"PERIGEE_DATABASE_CA names the authorities of a certificate of your own", mode)
 	}
-	if tokens && u.User.Username() == "" {
+	if tokens := s.DatabaseAuth == AuthIAM || s.DatabaseAuth == AuthDSQL; tokens && u.User.Username() == "" {
 		return fmt.Errorf("PERIGEE_DATABASE: PERIGEE_DATABASE_AUTH %s needs a user in the URL: postgres://user@host:5432/database", s.DatabaseAuth)
 	}
 	return nil
+}
+
+// isLocal reports whether a URL leads to this machine: over loopback or by a
+// socket in a folder. A host in its query goes before the URL's own.
+func isLocal(u *url.URL) bool {
+	host := u.Hostname()
+	if other := u.Query().Get("host"); other != "" {
+		host = other
+	}
+	return isLoopback(host) || strings.HasPrefix(host, "/")
 }
 
 func isLoopback(host string) bool {

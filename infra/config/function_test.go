@@ -34,7 +34,9 @@ func TestLoadFunction_HasDefaultsOfItsOwn(t *testing.T) {
 func TestLoadFunction_ChecksTheDatabasesCertificate(t *testing.T) {
 	for given, want := range map[string]string{
 		"postgres://perigee@db.internal/perigee":                    "postgres://perigee@db.internal/perigee?sslmode=verify-full",
-		"postgres://perigee@db.internal/perigee?sslmode=require":    "postgres://perigee@db.internal/perigee?sslmode=require",
+		"postgres://perigee@localhost/perigee":                      "postgres://perigee@localhost/perigee",
+		"postgres://perigee@localhost/perigee?sslmode=disable":      "postgres://perigee@localhost/perigee?sslmode=disable",
+		"postgres://perigee@localhost/perigee?host=/run/postgresql": "postgres://perigee@localhost/perigee?host=/run/postgresql",
 		"postgres://perigee@127.0.0.1:5433/perigee":                 "postgres://perigee@127.0.0.1:5433/perigee",
 		"postgres://perigee:a%40b@db.internal/perigee?user=x&a=b+c": "postgres://perigee:a%40b@db.internal/perigee?a=b+c&sslmode=verify-full&user=x",
 	} {
@@ -45,6 +47,54 @@ func TestLoadFunction_ChecksTheDatabasesCertificate(t *testing.T) {
 		if diff := cmp.Diff(want, got.Database); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
+	}
+}
+
+// Each way to log in sends what opens the database, or rows that are secret.
+func TestLoadFunction_RefusesADatabaseWhoseCertificateIsNotChecked(t *testing.T) {
+	logins := []map[string]string{
+		{"PERIGEE_DATABASE_AUTH": "password"}, {"PERIGEE_DATABASE_AUTH": "secret", "PERIGEE_DATABASE_SECRET": "db"},
+		{"PERIGEE_DATABASE_AUTH": "iam"}, {"PERIGEE_DATABASE_AUTH": "dsql"},
+	}
+	for _, environment := range logins {
+		for _, mode := range []string{"disable", "allow", "prefer", "require", "verify-ca"} {
+			for _, database := range []string{"postgres://u:hunter2@db.internal/d?sslmode=" + mode, "postgres://u:hunter2@localhost/d?host=db.internal&sslmode=" + mode} {
+				environment["PERIGEE_DATABASE"] = database
+				_, err := config.LoadFunction(function(environment))
+				if err == nil || !strings.Contains(err.Error(), "sslmode is "+mode) || !strings.Contains(err.Error(), "use verify-full") || strings.Contains(err.Error(), "hunter2") {
+					t.Errorf("%s with %s: got %v", database, environment["PERIGEE_DATABASE_AUTH"], err)
+				}
+			}
+		}
+	}
+}
+
+// A column of DSQL holds 1 MiB: what is larger would fail when it is written.
+func TestLoadFunction_DSQLTakesSmallerValues(t *testing.T) {
+	dsql := func(change map[string]string) (config.Settings, error) {
+		change["PERIGEE_DATABASE_AUTH"] = "dsql"
+		return config.LoadFunction(function(change))
+	}
+	for given, want := range map[string]int{"": 900 << 10, "900KiB": 900 << 10, "64KiB": 64 << 10} {
+		got, err := dsql(map[string]string{"PERIGEE_MAX_PAYLOAD_BYTES": given, "PERIGEE_MAX_JOIN_BYTES": given})
+		if err != nil || got.Engine.MaxPayloadBytes != want || got.Engine.MaxJoinBytes != want {
+			t.Errorf("%q: got %d and %d, %v; want %d", given, got.Engine.MaxPayloadBytes, got.Engine.MaxJoinBytes, err, want)
+		}
+	}
+	_, err := dsql(map[string]string{"PERIGEE_MAX_PAYLOAD_BYTES": "1MiB", "PERIGEE_MAX_JOIN_BYTES": "0"})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	want := []string{
+		"PERIGEE_MAX_PAYLOAD_BYTES: expected at most 900KiB, which is what Aurora DSQL stores in one value and the default there, got 1048576 bytes",
+		"PERIGEE_MAX_JOIN_BYTES: expected at most 900KiB, which is what Aurora DSQL stores in one value and the default there, got no limit",
+	}
+	if diff := cmp.Diff(want, strings.Split(err.Error(), "\n")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	got, err := config.LoadFunction(function(map[string]string{"PERIGEE_MAX_JOIN_BYTES": "64MiB"}))
+	if err != nil || got.Engine.MaxPayloadBytes != 1<<20 || got.Engine.MaxJoinBytes != 64<<20 {
+		t.Errorf("another database: got %d and %d, %v", got.Engine.MaxPayloadBytes, got.Engine.MaxJoinBytes, err)
 	}
 }
 
