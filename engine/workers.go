@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"perigee/engine/decide"
+	"perigee/engine/definition"
 	"perigee/store"
 )
 
@@ -21,9 +22,6 @@ const (
 
 // builtinPrefix marks the sessions by which a process runs tasks itself.
 const builtinPrefix = "builtin:"
-
-// reservedPrefixes are names that no worker may announce.
-var reservedPrefixes = []string{"orbit.", "perigee.", "workflow:", "http.request"}
 
 // RegisterWorker opens a session. Errors: InvalidRequest, ReservedTask.
 func (e *Engine) RegisterWorker(ctx context.Context, r RegisterRequest) (WorkerRegistered, error) {
@@ -67,10 +65,8 @@ func checkRegistration(r RegisterRequest) error {
 		if c.TaskName == "" || len(c.TaskName) > maxNameBytes || c.ContractVersion == "" || len(c.ContractVersion) > maxNameBytes {
 			return errorf(InvalidRequest, "each contract has a task_name and a contract_version of 1 to %d bytes", maxNameBytes)
 		}
-		for _, prefix := range reservedPrefixes {
-			if strings.HasPrefix(c.TaskName, prefix) {
-				return errorf(ReservedTask, "task names that begin with %s are the server's own; choose another name than %q", prefix, c.TaskName)
-			}
+		if definition.ReservedTask(c.TaskName) {
+			return errorf(ReservedTask, "the task name %q is the server's own, as http.request is and all that begins with orbit., perigee. or workflow:; choose another", c.TaskName)
 		}
 	}
 	return nil

@@ -289,7 +289,7 @@ func (c *compiler) tasks(n *node) {
 		contract := &Contract{Name: m.key, Language: "any"}
 		c.def.Tasks[m.key] = contract
 		c.nameText(m.node, m.at, m.key, "a task", taskName)
-		if reservedTask(m.key) {
+		if ReservedTask(m.key) {
 			c.faultAtMember(m, CodeReservedTask, fmt.Sprintf("the task name %s is kept for the engine", m.key),
 				"http.request and its like are used without a declaration; other names must not start with orbit. or perigee.")
 		}
@@ -317,8 +317,10 @@ func (c *compiler) tasks(n *node) {
 // builtinTask is run by the server itself.
 const builtinTask = "http.request"
 
-func reservedTask(name string) bool {
-	return name == builtinTask || strings.HasPrefix(name, "orbit.") || strings.HasPrefix(name, "perigee.")
+// ReservedTask reports whether a task's name is the server's own: no definition
+// declares it and no worker offers it.
+func ReservedTask(name string) bool {
+	return name == builtinTask || strings.HasPrefix(name, "orbit.") || strings.HasPrefix(name, "perigee.") || strings.HasPrefix(name, "workflow:")
 }
 
 // limits fills Definition.Limits.
