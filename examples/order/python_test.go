@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -32,7 +33,8 @@ type protocolServer struct {
 	tasks chan string // JSON
 	next  chan string
 	heard chan said
-	stop  string // a token that heartbeats which list it are told to stop
+	stop  string       // a token that heartbeats which list it are told to stop
+	busy  atomic.Int32 // results that are answered with a conflict before one is taken
 }
 
 func serveProtocol(t *testing.T) *protocolServer {
@@ -42,6 +44,11 @@ func serveProtocol(t *testing.T) *protocolServer {
 		var body map[string]any
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			http.Error(w, `{"code":"INVALID_REQUEST","message":"no JSON"}`, http.StatusBadRequest)
+			return
+		}
+		if strings.HasPrefix(r.URL.Path, "/v1/tasks/") && s.busy.Add(-1) >= 0 {
+			w.WriteHeader(http.StatusConflict)
+			fmt.Fprint(w, `{"code":"CONFLICT","message":"too many calls changed the execution at once"}`)
 			return
 		}
 		fmt.Fprint(w, s.answer(r, body))
@@ -192,5 +199,18 @@ func TestPythonWorker_StopsWhenAHeartbeatSaysSo(t *testing.T) {
 	got := s.hear(t)
 	if failure, _ := got.Body["error"].(map[string]any); got.Path != "/v1/tasks/fail" || failure["code"] != "CANCELLED" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A conflict takes no result: it is lost unless it is sent again.
+func TestPythonWorker_RepeatsAResultThatMetAConflict(t *testing.T) {
+	s := serveProtocol(t)
+	s.busy.Store(2)
+	s.tasks <- chargeTask("t1", "o-1", "tok_visa", false)
+	python(t, s.url, filepath.Join(t.TempDir(), "bank.jsonl"))
+	s.hear(t) // the registration
+	want := said{"/v1/tasks/complete", map[string]any{"token": "t1", "output": map[string]any{"charge": "charge-1"}, "next": map[string]any{"worker_session_id": "s-1"}}}
+	if diff := cmp.Diff(want, s.hear(t)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -61,7 +61,8 @@ class Server:
             except (OSError, http.client.HTTPException) as err:
                 pause, why = 0.0, str(err) or type(err).__name__
             except Refused as err:
-                if err.status != 429 and err.status < 500:
+                # CONFLICT (409) says that others were faster, several times over.
+                if err.status != 429 and err.status < 500 and err.code != "CONFLICT":
                     raise
                 pause, why = self.local.retry_after, str(err)
             # Full jitter, so that workers do not all come back at the same moment.

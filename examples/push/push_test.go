@@ -19,17 +19,21 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"perigee/sdk/go/client"
 )
 
-const secret = "shared"
+const (
+	secret = "shared"
+	token  = "perigee_0123456789abcdef0123456789abcdef"
+)
 
-// reports answers as a server does, and keeps what it was told.
+// reports answers as a server with tokens does, and keeps what it was told.
 func reports(t *testing.T) (url string, heard chan string) {
 	t.Helper()
 	heard = make(chan string, 1)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Authorization"); got != "Bearer "+token {
+			t.Errorf("Authorization is %q", got)
+		}
 		var body map[string]any
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 			t.Error(err)
@@ -67,11 +71,11 @@ func call(t *testing.T, url, body string, at time.Time, secret string) int {
 
 func goWorker(t *testing.T, server string) (url string) {
 	t.Helper()
-	c, err := client.New(server, client.Options{})
+	wk, err := newWorker(server, secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(&worker{c, secret})
+	srv := httptest.NewServer(wk)
 	t.Cleanup(srv.Close)
 	return srv.URL
 }
@@ -107,6 +111,7 @@ func TestWorkers_TakeSignedCallsOnly(t *testing.T) {
 		greet = `{"token":"t","task_name":"mail.welcome","contract_version":"1.0.0","input":{"name":"Ada"}}`
 		other = `{"token":"t","task_name":"mail.bye","contract_version":"1.0.0","input":{}}`
 	)
+	t.Setenv("PERIGEE_TOKEN", token)
 	for language, start := range map[string]func(*testing.T, string) string{"go": goWorker, "python": pythonWorker} {
 		t.Run(language, func(t *testing.T) {
 			server, heard := reports(t)

@@ -23,11 +23,11 @@ func main() {
 	if secret == "" {
 		log.Fatal("set PERIGEE_SECRET_MAILER to what the server has there")
 	}
-	c, err := client.New(*server, client.Options{})
+	wk, err := newWorker(*server, secret)
 	if err != nil {
 		log.Fatal(err)
 	}
-	srv := &http.Server{Addr: *listen, Handler: &worker{c, secret}, ReadTimeout: 10 * time.Second}
+	srv := &http.Server{Addr: *listen, Handler: wk, ReadTimeout: 10 * time.Second}
 	log.Printf("waiting for calls on http://%s/", *listen)
 	log.Fatal(srv.ListenAndServe())
 }
@@ -36,6 +36,13 @@ func main() {
 type worker struct {
 	server *client.Client
 	secret string
+}
+
+// newWorker makes a worker that reports to a server with the token of the
+// environment, if there is one.
+func newWorker(server, secret string) (*worker, error) {
+	c, err := client.New(server, client.Options{Token: os.Getenv("PERIGEE_TOKEN")})
+	return &worker{c, secret}, err
 }
 
 // maxBody is the server's limit of an input, and room for what is around it.

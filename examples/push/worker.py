@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 SERVER = os.environ.get("PERIGEE_URL", "http://127.0.0.1:7474")
 SECRET = os.environ["PERIGEE_SECRET_MAILER"]
+TOKEN = os.environ.get("PERIGEE_TOKEN")
 MAX_BODY = 2 << 20
 
 
@@ -31,9 +32,10 @@ def welcome(task):
 
 
 def report(path, message):
-    request = urllib.request.Request(
-        SERVER + path, json.dumps(message).encode(), {"content-type": "application/json"}
-    )
+    headers = {"content-type": "application/json"}
+    if TOKEN:
+        headers["authorization"] = "Bearer " + TOKEN
+    request = urllib.request.Request(SERVER + path, json.dumps(message).encode(), headers)
     with urllib.request.urlopen(request, timeout=10) as response:
         response.read()
 
