@@ -10,7 +10,6 @@ SOAKTIME ?= 10m
 FUZZTIME ?= 30s
 # Flags of the benchmark: make bench BENCHFLAGS='-reps 1 -stores sqlite'.
 BENCHFLAGS ?=
-PEERS ?= ../shared/bench/peers
 # Which packages: make test PKG=./engine/...
 PKG ?= ./...
 
@@ -66,7 +65,8 @@ bench: services ## measure; docs/performance.md explains the figures
 	go build -o .build/bench ./bench
 	.build/bench $(BENCHFLAGS)
 
-bench-peers: ## the same beside other engines, whose programs are in PEERS
+bench-peers: ## the same beside other engines: make bench-peers PEERS=FOLDER
+	@[[ -n "$(PEERS)" ]] || { echo "Name the folder with the programs of the other engines: make bench-peers PEERS=FOLDER; bench/peers.go says what it holds."; exit 1; }
 	@$(MAKE) bench BENCHFLAGS="-peers $(PEERS) $(BENCHFLAGS)"
 
 profile: services ## CPU and allocation profiles of the server under S1

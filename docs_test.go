@@ -13,10 +13,14 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/goccy/go-yaml"
+	"github.com/google/go-cmp/cmp"
 )
 
 // The pages that no other test holds to the source: what ARCHITECTURE.md names
-// must exist, links must lead somewhere, and every page must be found.
+// must exist, links must lead somewhere, every page must be found, and
+// docs/deploy.md has the parameters of template.yaml.
 
 const architecture = "ARCHITECTURE.md"
 
@@ -230,6 +234,32 @@ func TestDocs_DecisionsAreNumberedAndComplete(t *testing.T) {
 				t.Errorf("%s: it has no part %s", file, strings.TrimSpace(part))
 			}
 		}
+	}
+}
+
+func TestDocs_DeployHasEveryParameterWithItsDefault(t *testing.T) {
+	_, text, _ := strings.Cut(read(t, "template.yaml"), "\nParameters:\n")
+	text, _, found := strings.Cut(text, "\nRules:\n")
+	if !found {
+		t.Fatal("template.yaml has no Parameters in front of Rules")
+	}
+	var parameters yaml.MapSlice
+	if err := yaml.Unmarshal([]byte(text), &parameters); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, p := range parameters {
+		shown := ""
+		if v := fmt.Sprint(p.Value.(map[string]any)["Default"]); v != "" {
+			shown = "`" + v + "` "
+		}
+		want = append(want, fmt.Sprintf("| `%s` | %s|", p.Key, shown))
+	}
+	_, table, _ := strings.Cut(read(t, "docs/deploy.md"), "\n## Parameters\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	got := regexp.MustCompile("(?m)^\\| `[A-Za-z]+` \\| (`[^`]+` )?\\|").FindAllString(table, -1)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("parameters and their defaults (-template.yaml +docs/deploy.md):\n%s", diff)
 	}
 }
 
