@@ -101,6 +101,16 @@ func (c *Client) WithRetryFor(d time.Duration) *Client {
 	return &changed
 }
 
+// WithOnRetry is the same client, sharing its connections, with f as its
+// Options.OnRetry unless it has one.
+func (c *Client) WithOnRetry(f func(err error, pause time.Duration)) *Client {
+	changed := *c
+	if changed.opts.OnRetry == nil {
+		changed.opts.OnRetry = f
+	}
+	return &changed
+}
+
 // CloseIdleConnections closes the connections that no call uses.
 func (c *Client) CloseIdleConnections() { c.opts.HTTPClient.CloseIdleConnections() }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"perigee/sdk/go/client"
@@ -47,8 +48,8 @@ type Options struct {
 	// DrainTimeout is how long tasks under way may go on once Run's context has
 	// ended, before theirs end too; 0: 30 s.
 	DrainTimeout time.Duration
-	// Logger gets warnings of the server, panics with their stack, and results
-	// that were not accepted; nil: slog.Default().
+	// Logger gets warnings of the server, panics with their stack, results that were
+	// not accepted, and word of a server that is away; nil: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -85,9 +86,33 @@ type server interface {
 	Progress(ctx context.Context, token string, details json.RawMessage) (accepted, cancel bool, err error)
 }
 
-// New makes a worker that takes its tasks from c's server.
+// New makes a worker that takes its tasks from c's server. Where that is away and
+// c has no OnRetry, the log says so now and then.
 func New(c *client.Client, opts Options) (*Worker, error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	c = c.WithOnRetry((&away{log: opts.Logger}).tell)
 	return newWorker(c.WithRetryFor(client.Forever), c.WithRetryFor(client.NoRetry), opts)
+}
+
+// away tells of calls that are repeated, of all of them together once in a while.
+type away struct {
+	log  *slog.Logger
+	mu   sync.Mutex
+	told time.Time
+}
+
+// tellEvery is how often at most the log says that calls are repeated.
+const tellEvery = 30 * time.Second
+
+func (a *away) tell(err error, pause time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now := time.Now(); a.told.IsZero() || now.Sub(a.told) >= tellEvery {
+		a.told = now
+		a.log.Warn("a call of the server failed and is repeated until it is answered", "error", err, "again_in", pause)
+	}
 }
 
 func newWorker(forever, once server, opts Options) (*Worker, error) {

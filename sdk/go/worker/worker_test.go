@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -576,6 +578,20 @@ func TestWorker_WhereCallsWaitMoreOfThemRunAtOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAway_SaysOnceInAWhileThatCallsAreRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		a := &away{log: slog.New(slog.NewTextHandler(&log, nil))}
+		for range 61 {
+			a.tell(errors.New("connection refused"), time.Second)
+			time.Sleep(time.Second)
+		}
+		if lines := strings.Count(log.String(), "connection refused"); lines != 3 {
+			t.Errorf("a minute of failures has %d lines, want 3:\n%s", lines, log.String())
+		}
+	})
 }
 
 func TestRun_RefusesMistakesOfSetUp(t *testing.T) {
