@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -113,7 +114,12 @@ func drain(r *http.Request) { io.CopyN(io.Discard, r.Body, drainBytes) }
 
 func tooLarge(limit int, b body) *engine.Error {
 	e := errorf(engine.PayloadTooLarge, "the body has more than the %d bytes that this call takes", limit)
-	if b == resultsBody {
+	switch b {
+	case payloadBody, optionalBody, reportBody:
+		// A result's failure is read by people who see no body.
+		e.Message = fmt.Sprintf("the payload is too large: this call takes %d bytes with all around it (max_payload_bytes and %d); "+
+			"keep large data elsewhere and pass a reference", limit, envelopeBytes)
+	case resultsBody:
 		e.Message += "; send fewer results in one call"
 	}
 	e.Details = map[string]int{"limit_bytes": limit}

@@ -272,7 +272,7 @@ func TestReport_PayloadThatCannotBeTakenEndsTheAttempt(t *testing.T) {
 		{"/v1/tasks/complete", `{"token":"t","output":["\ud8` + `00", NaN]}`, 400, engine.Result{Token: "t", Malformed: "the value of /output"}},
 		{"/v1/tasks/complete", "{\"token\":\"t\",\"output\":\"\xff\"}", 400, engine.Result{Token: "t", Malformed: "the value of /output"}},
 		{"/v1/tasks/complete", `{"token":"t","output":` + large + `}`, 413, engine.Result{Token: "t", TooLarge: "the value of /output has 102 bytes, more than the 100 that a payload may have"}},
-		{"/v1/tasks/complete", `{"token":"t","output":"` + strings.Repeat("x", 1<<20) + `"}`, 413, engine.Result{Token: "t", TooLarge: "the body has more than the 65636 bytes that this call takes"}},
+		{"/v1/tasks/complete", `{"token":"t","output":"` + strings.Repeat("x", 1<<20) + `"}`, 413, engine.Result{Token: "t", TooLarge: "the payload is too large: this call takes 65636 bytes with all around it (max_payload_bytes and 65536); keep large data elsewhere and pass a reference"}},
 		{"/v1/tasks/fail", `{"token":"t","error":{"code":"X","details":"\udc00"}}`, 400, engine.Result{Token: "t", Malformed: "the value of /error"}},
 		{"/v1/tasks/fail", `{"token":"t","error":{"code":"X","details":` + large + `}}`, 413, engine.Result{Token: "t", TooLarge: "the value of /error"}},
 		{"/v1/tasks/results", `{"results":[{"token":"t","output":"\ud800"}]}`, 200, engine.Result{Token: "t", Malformed: "the value of /results/0/output"}},

@@ -120,6 +120,15 @@ func TestCall_AnswerOfAGatewayIsNamedByItsStatus(t *testing.T) {
 	}
 }
 
+// Another server than Perigee may say 501 to whatever comes: that will not pass.
+func TestCall_OfAServerThatDoesNotKnowTheMethodEnds(t *testing.T) {
+	c, calls := scripted(t, client.Options{RetryFor: client.Forever}, answer{501, nil, "<html>not implemented</html>"})
+	_, err := c.Query(context.Background(), "order-1", "shipped")
+	if client.CodeOf(err) != "HTTP_501" || client.Temporary(err) || len(calls()) != 1 {
+		t.Errorf("got %v, temporary %v, after %d calls", err, client.Temporary(err), len(calls()))
+	}
+}
+
 func TestCall_EndsWithItsContextAndSaysWhatKeptIt(t *testing.T) {
 	c, _ := scripted(t, client.Options{RetryFor: client.Forever},
 		answer{429, map[string]string{"Retry-After": "30"}, `{"code":"RESOURCE_EXHAUSTED","message":"no room"}`})

@@ -41,8 +41,10 @@ func (e *Error) Is(target error) bool {
 
 // temporary reports whether the same call, with the same ids, may succeed later.
 func (e *Error) temporary() bool {
-	// A gateway gives 500 and 504 too where only its backend was slow.
-	return e.Status == http.StatusTooManyRequests || e.Code == CodeConflict || (e.Status >= 500 && e.Code != CodeInternal)
+	// A gateway gives 500 and 504 too where only its backend was slow; 501 is said
+	// by one that is no Perigee server.
+	return e.Status == http.StatusTooManyRequests || e.Code == CodeConflict ||
+		e.Status >= 500 && e.Code != CodeInternal && e.Status != http.StatusNotImplemented
 }
 
 // CodeOf is the code of a server's refusal, or "" where err is none.

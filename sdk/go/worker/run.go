@@ -116,6 +116,7 @@ func (r *run) register(ctx context.Context, unknown string) error {
 	if err != nil {
 		return fmt.Errorf("register worker %s: %w", r.worker.opts.WorkerID, err)
 	}
+	r.log.Info("registered", "tasks", r.worker.contracts())
 	for _, warning := range reg.Warnings {
 		r.log.Warn("registration: " + warning)
 	}
