@@ -210,7 +210,7 @@ func (e *Engine) Query(ctx context.Context, id, name string) (exactjson.Value, e
 	case !declared:
 		return "", errorf(UnknownQuery, "%s@%s has no query %q; %s", d.Name, d.Version, name, declaredNames(d.Queries))
 	case fail != nil:
-		return "", errorf(QueryFailed, "query %q: %s", name, fail.Message)
+		return "", errorf(QueryFailed, "%s", fail.Message) // which names the query
 	}
 	return value, nil
 }

@@ -25,6 +25,17 @@ func isExecutionID(text string) bool {
 	return len(text) >= 1 && len(text) <= 200
 }
 
+// notOfID says of a text that can name no execution what it has: the first
+// character that is not allowed, or its length.
+func notOfID(text string) string {
+	for i, r := range text {
+		if !isExecutionID(string(r)) {
+			return fmt.Sprintf("%q at byte %d", r, i)
+		}
+	}
+	return fmt.Sprintf("%d bytes", len(text))
+}
+
 // Bounds of an execution's tags.
 const (
 	maxTags     = 32
@@ -38,7 +49,7 @@ func (e *Engine) Start(ctx context.Context, r StartRequest) (Started, error) {
 	if r.ExecutionID == "" {
 		r.ExecutionID = e.opts.NewID()
 	} else if !isExecutionID(r.ExecutionID) {
-		return Started{}, errorf(InvalidExecutionID, "an execution id has 1 to 200 letters, digits or - _ . : — this one has %d bytes", len(r.ExecutionID))
+		return Started{}, errorf(InvalidExecutionID, "an execution id has 1 to 200 letters (a-z, A-Z), digits or - _ . : — this one has %s", notOfID(r.ExecutionID))
 	}
 	if err := checkTags(r.Tags); err != nil {
 		return Started{}, err
@@ -135,9 +146,13 @@ func (e *Engine) checkPayload(what string, v exactjson.Value, p decide.Program) 
 
 // violated makes an error of schema violations, all of them in the details.
 func violated(code Code, what string, violations []schema.Violation) error {
-	list := make([]map[string]string, len(violations))
+	type fault struct {
+		Path    string `json:"path"`
+		Message string `json:"message"`
+	}
+	list := make([]fault, len(violations))
 	for i, v := range violations {
-		list[i] = map[string]string{"path": v.Path, "message": v.Message}
+		list[i] = fault(v)
 	}
 	at := violations[0].Path
 	if at == "" {
@@ -146,7 +161,7 @@ func violated(code Code, what string, violations []schema.Violation) error {
 	return &Error{
 		Code:    code,
 		Message: fmt.Sprintf("%s is not as its schema says, at %s: %s", what, at, violations[0].Message),
-		Details: map[string]any{"violations": list},
+		Details: map[string]any{"faults": list},
 	}
 }
 

@@ -13,7 +13,8 @@ const (
 	JSON = "application/json"
 )
 
-// Fault is one thing that registration found in a definition.
+// Fault is one thing that registration found in a definition, or that is wrong
+// with a call; see Faults.
 type Fault struct {
 	Code     string `json:"code"`
 	Severity string `json:"severity"` // "error" or "warning"
@@ -71,8 +72,9 @@ func (c *Client) ValidateDefinition(ctx context.Context, source []byte, mediaTyp
 	return out, err
 }
 
-// Faults reads the faults out of an INVALID_DEFINITION refusal; nil where err
-// is something else.
+// Faults reads the faults out of a refusal that lists them: INVALID_DEFINITION,
+// and with Path and Message alone INVALID_REQUEST, INVALID_INPUT and
+// SIGNAL_PAYLOAD_INVALID. nil where err is something else.
 func Faults(err error) []Fault {
 	var details struct {
 		Faults []Fault `json:"faults"`
