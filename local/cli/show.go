@@ -42,7 +42,7 @@ prints the state as the API serves it.`,
 			return view.Write(a.Out, e, view.Options{Paint: a.print.Paint, Zone: a.zone, All: all})
 		}),
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "every element of every `for`, and the whole output")
+	cmd.Flags().BoolVar(&all, "all", false, "every element of every \"for\", and the whole output")
 	return cmd
 }
 
@@ -68,7 +68,7 @@ func sourceOf(ctx context.Context, c *client.Client, id string) (view.Source, er
 	}
 	s.Workers = []view.Worker{}
 	for _, w := range workers {
-		known := view.Worker{Online: w.Online, Runtime: strings.ToLower(w.Runtime)}
+		known := view.Worker{ID: w.WorkerID, Online: w.Online, LastSeenMS: w.LastSeenMS, Runtime: strings.ToLower(w.Runtime)}
 		for _, contract := range w.Contracts {
 			known.Tasks = append(known.Tasks, contract.TaskName+"@"+contract.ContractVersion)
 		}

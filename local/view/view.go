@@ -23,9 +23,11 @@ type Source struct {
 
 // Worker is a worker that may be waited for.
 type Worker struct {
-	Online  bool
-	Runtime string   // lower case
-	Tasks   []string // name@version
+	ID         string
+	Online     bool
+	LastSeenMS int64
+	Runtime    string   // lower case
+	Tasks      []string // name@version
 }
 
 // Execution is an execution as a person sees it.

@@ -25,7 +25,7 @@ const nowMS = 1_795_000_100_000 // 2026-11-18 11:08:20 UTC
 
 var workers = []view.Worker{
 	{Online: true, Runtime: "go", Tasks: []string{"stock.reserve@1.0.0", "ship.send@1.0.0"}},
-	{Online: false, Runtime: "python", Tasks: []string{"pay.charge@2.0.0"}},
+	{ID: "pay-1", Online: false, LastSeenMS: nowMS - 35_000, Runtime: "python", Tasks: []string{"pay.charge@2.0.0"}},
 }
 
 // Each file of testdata holds a definition, a history and what is shown of it:

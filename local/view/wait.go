@@ -146,6 +146,7 @@ func (w words) dispatched(s *Step, u *history.Unit) string {
 		fmt.Fprintf(&b, "with worker %s", worker)
 	}
 	b.WriteString(w.since(number(u.DispatchedAtMS)))
+	b.WriteString(w.silence(worker))
 	if u.Attempt > 1 {
 		fmt.Fprintf(&b, ", attempt %d", u.Attempt)
 	}
@@ -162,6 +163,17 @@ func (w words) dispatched(s *Step, u *history.Unit) string {
 		b.WriteString("; progress " + brief(string(u.Progress)))
 	}
 	return b.String()
+}
+
+// silence says of a worker that has a task how long nothing came from it, once
+// that is longer than its sessions last.
+func (w words) silence(id string) string {
+	for _, worker := range w.e.Workers {
+		if worker.ID == id && !worker.Online {
+			return ", silent for " + console.Duration(w.e.NowMS-worker.LastSeenMS)
+		}
+	}
+	return ""
 }
 
 func (w words) retry(s *Step, u *history.Unit) string {

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -296,20 +297,20 @@ func remarkable(s *Step) bool {
 	return true
 }
 
-// worthShowing are the attempts of a step, unless one alone went well or is
-// said in the step's own line.
+// worthShowing are the attempts of a step, but for what its own line says: how
+// one alone went well, and what the engine said of its failure.
 func (t *writer) worthShowing(s *Step) []Attempt {
-	if len(s.Attempts) == 1 {
-		switch a := s.Attempts[0]; a.Outcome {
+	list := s.Attempts
+	if n := len(list); n > 0 && list[n-1].Worker == "" && (s.Status() == history.UnitFailed || s.Unit != nil && s.Unit.Recovered) {
+		list = list[:n-1]
+	}
+	if len(list) == 1 {
+		switch list[0].Outcome {
 		case Succeeded, UnderWay, Cancelled:
 			return nil
-		case Failed:
-			if s.Status() == history.UnitFailed && a.Worker == "" {
-				return nil
-			}
 		}
 	}
-	return s.Attempts
+	return list
 }
 
 func attemptName(a Attempt) string {
@@ -327,20 +328,20 @@ func outcomeWord(a Attempt) string {
 	return string(a.Outcome)
 }
 
+// attemptText says who had an attempt and how it went. Where nobody had it the
+// engine speaks itself: no signal or no worker came in time, for example.
 func attemptText(a Attempt) string {
-	who := a.Worker
-	if who == "" {
-		who = "no worker"
-	}
 	switch {
+	case a.Worker == "":
+		return failure(a.Error)
 	case a.Late:
-		return who + ", after it had been given up"
+		return a.Worker + ", after it had been given up"
 	case a.Error != nil:
-		return who + ": " + failure(a.Error)
+		return a.Worker + ": " + failure(a.Error)
 	case a.Reason != "":
-		return who + ": " + brief(a.Reason)
+		return a.Worker + ": " + brief(a.Reason)
 	}
-	return who
+	return a.Worker
 }
 
 // signals lists what nobody has taken yet.
@@ -378,16 +379,46 @@ func (t *writer) ending() {
 		t.line("reason  %s", abortText(s.Abort))
 	}
 	if s.Compensation != nil {
-		t.line("undone  %s", undoneText(*s.Compensation))
+		t.line("undone  %s", undoneText(*s.Compensation, t.e))
 	}
 }
 
-func undoneText(c history.CompensationOutcome) string {
-	switch c {
-	case history.CompensationNone:
-		return "there was nothing to undo"
-	case history.CompensationDone:
-		return "everything"
+// undoneText says what was undone, and of which steps nobody knows whether they
+// were done: these may have left something behind.
+func undoneText(c history.CompensationOutcome, e *Execution) string {
+	open := e.unknown()
+	text := "not everything: see the failed steps above"
+	switch {
+	case c == history.CompensationNone:
+		text = "there was nothing to undo"
+	case c == history.CompensationDone && len(open) == 0:
+		text = "all that has a compensation"
+	case c == history.CompensationDone:
+		text = some(e.State.CompensationOrder, namedSteps)
 	}
-	return "not everything: see the failed steps above"
+	switch len(open) {
+	case 0:
+		return text
+	case 1:
+		return text + "; the outcome of " + open[0] + " is unknown"
+	}
+	return text + "; the outcomes of " + some(open, namedSteps) + " are unknown"
+}
+
+// namedSteps is how many steps a line names before it counts the rest.
+const namedSteps = 5
+
+// unknown names the steps and elements of which an attempt may have done the
+// task although it was not seen to succeed, and that nothing undid.
+func (e *Execution) unknown() []string {
+	var keys []string
+	for _, s := range e.Steps {
+		for _, one := range append([]*Step{s}, s.Elements...) {
+			u := one.Unit
+			if u != nil && u.OutcomeUnknown && u.SucceededSeq == nil && !slices.Contains(e.State.CompensationOrder, one.Key) {
+				keys = append(keys, one.Key)
+			}
+		}
+	}
+	return keys
 }
