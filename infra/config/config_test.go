@@ -84,12 +84,13 @@ func TestLoad_ReadsSizesAndNetworks(t *testing.T) {
 
 func TestLoad_TellsAllFaultsWithTheirPlaces(t *testing.T) {
 	_, err := config.Load(
-		from(map[string]string{"session-timeout": "5", "max-fan-out": "-1", "max-payload-bytes": "1MB", "enable-http-adapter": "yes"}),
+		from(map[string]string{"listen": "localhost", "session-timeout": "5", "max-fan-out": "-1", "max-payload-bytes": "1MB", "enable-http-adapter": "yes"}),
 		from(map[string]string{"PERIGEE_TICK_MODE": "hourly", "PERIGEE_LOG_LEVEL": "loud", "PERIGEE_HTTP_ALLOW": "intranet", "PERIGEE_CANCEL_GRACE": "0s"}))
 	if err == nil {
 		t.Fatal("no error")
 	}
 	want := []string{
+		`--listen: expected host:port with a port from 0 to 65535, such as 127.0.0.1:7474, got "localhost"`,
 		`--session-timeout: duration "5" has a number without a unit; write it like 500ms, 30s, 1h30m, 1.5h, 7d or P1DT2H`,
 		`PERIGEE_CANCEL_GRACE: duration "0s" must be above 0`,
 		`--max-fan-out: expected a whole number from 0 to 2147483647, got "-1"`,
@@ -108,6 +109,19 @@ func TestLoad_RefusesWhatCannotWorkTogether(t *testing.T) {
 	_, err := config.Load(from(map[string]string{"session-timeout": "2s"}), nil)
 	if err == nil || !strings.Contains(err.Error(), "heartbeat-interval (5s) must be below session-timeout (2s)") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestLoad_ListensOnHostAndPort(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "localhost:7474", "[::1]:7474", ":65535", "0.0.0.0:80"} {
+		if got, err := config.Load(from(map[string]string{"listen": address}), nil); err != nil || got.Listen != address {
+			t.Errorf("%s: got %q, %v", address, got.Listen, err)
+		}
+	}
+	for _, address := range []string{"7474", "127.0.0.1", "::1:7474", ":", "localhost:http", ":65536", ":-1"} {
+		if _, err := config.Load(nil, from(map[string]string{"PERIGEE_LISTEN": address})); err == nil || !strings.Contains(err.Error(), "PERIGEE_LISTEN: expected host:port") {
+			t.Errorf("%s: got %v", address, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -28,6 +29,22 @@ func text(field func(*Settings) *string) func(*Settings, string) error {
 // optional is a text that may be empty.
 func optional(field func(*Settings) *string) func(*Settings, string) error {
 	return func(s *Settings, text string) error {
+		*field(s) = text
+		return nil
+	}
+}
+
+// address is host:port to listen on. Without a host it is every address of the
+// machine.
+func address(field func(*Settings) *string) func(*Settings, string) error {
+	return func(s *Settings, text string) error {
+		_, port, err := net.SplitHostPort(text)
+		if err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
+			return fmt.Errorf("expected host:port with a port from 0 to %d, such as 127.0.0.1:7474, got %q", math.MaxUint16, text)
+		}
 		*field(s) = text
 		return nil
 	}

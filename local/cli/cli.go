@@ -59,8 +59,9 @@ const about = `Perigee runs durable workflows: definitions in YAML, workers that
 executions that survive crashes.
 
 On one machine:  perigee dev            and in another terminal
-                 perigee deploy order.yaml
-                 perigee start order-fulfilment '{"order_id": "o-1"}' --wait
+                 perigee deploy examples/order/order.yaml
+                 perigee start order-fulfilment --wait '{"order_id": "o-1", "total": 80,
+                   "card": "tok_visa", "items": [{"sku": "teapot", "quantity": 1}]}'
 
 The server is found by --server or PERIGEE_URL, else at http://127.0.0.1:7474;
 a token by --token-file or PERIGEE_TOKEN. Output is for people; with --json it
@@ -95,6 +96,7 @@ func (a *app) root() *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
+	strictHelp(root)
 	return root
 }
 

@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"context"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
+	"perigee/engine"
 	"perigee/engine/definition"
 	"perigee/sdk/go/client"
 )
@@ -15,9 +18,9 @@ func (a *app) deploy() *cobra.Command {
 		Short: "Register definitions with the server",
 		Long: `Compiles all files first and registers nothing if one of them has an error.
 Child workflows are registered before those that start them, whatever the order
-of the files. The same content again changes nothing; other content needs
-another version. A folder stands for the definitions in it, - for standard
-input.`,
+of the files. The same content again changes nothing, also where that version was
+retired; other content needs another version. A folder stands for the definitions
+in it, - for standard input.`,
 		Example: "  perigee deploy order.yaml invoice.yaml\n  perigee deploy workflows/",
 		Args:    needArgs(1, "name at least one file or folder"),
 		RunE: ran(func(cmd *cobra.Command, args []string) error {
@@ -35,8 +38,9 @@ input.`,
 			if err != nil {
 				return err
 			}
+			retired := sync.OnceValues(func() (map[string]bool, error) { return retiredVersions(cmd.Context(), c) })
 			for _, d := range list {
-				if err := a.register(cmd, c, d); err != nil {
+				if err := a.register(cmd.Context(), c, d, retired); err != nil {
 					return err
 				}
 			}
@@ -45,11 +49,13 @@ input.`,
 	}
 }
 
-func (a *app) register(cmd *cobra.Command, c *client.Client, d *document) error {
-	r, err := c.RegisterDefinition(cmd.Context(), d.text, d.mediaType())
-	if faults := client.Faults(err); faults != nil {
+// register registers one definition. retired is asked only where nothing was
+// registered: deploying a retired version again does not bring it back.
+func (a *app) register(ctx context.Context, c *client.Client, d *document, retired func() (map[string]bool, error)) error {
+	r, err := c.RegisterDefinition(ctx, d.text, d.mediaType())
+	if client.CodeOf(err) == string(engine.InvalidDefinition) {
 		d.faults = nil
-		for _, f := range faults {
+		for _, f := range client.Faults(err) {
 			d.faults = append(d.faults, definition.Fault(f))
 		}
 		d.def = nil
@@ -59,10 +65,39 @@ func (a *app) register(cmd *cobra.Command, c *client.Client, d *document) error 
 		return err
 	}
 	a.showFaults(d)
-	word := "unchanged "
-	if r.Created {
-		word = "registered"
+	answer := struct {
+		client.Registered
+		Retired bool `json:"retired,omitempty"`
+	}{Registered: r}
+	word, remark := "registered", ""
+	if !r.Created {
+		gone, err := retired()
+		if err != nil {
+			return err
+		}
+		word = "unchanged "
+		if answer.Retired = gone[r.Name+"@"+r.Version]; answer.Retired {
+			remark = " (retired)"
+		}
 	}
-	a.print.Line("%s  %s@%s", word, r.Name, r.Version)
-	return a.print.Object(r)
+	a.print.Line("%s  %s@%s%s", word, r.Name, r.Version, remark)
+	if answer.Retired {
+		a.print.Note("A retired version stays so: starts that name no version take another one. Deploy it under a new version.")
+	}
+	return a.print.Object(answer)
+}
+
+// retiredVersions are those of the server, as name@version.
+func retiredVersions(ctx context.Context, c *client.Client) (map[string]bool, error) {
+	list, err := c.Definitions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	retired := map[string]bool{}
+	for _, d := range list {
+		if d.Retired {
+			retired[d.Name+"@"+d.Version] = true
+		}
+	}
+	return retired, nil
 }

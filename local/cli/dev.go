@@ -29,7 +29,7 @@ SIGTERM or Ctrl-C stops it gracefully. With --json it prints one line
 		Example: `  perigee dev
   perigee dev --listen 127.0.0.1:0 --database /tmp/try.db --json
   perigee dev --database postgres://perigee@localhost/perigee --migrate`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: ran(func(cmd *cobra.Command, _ []string) error {
 			settings, err := a.settings(cmd)
 			if err != nil {
@@ -38,6 +38,9 @@ SIGTERM or Ctrl-C stops it gracefully. With --json it prints one line
 			if settings.TickMode == config.TickOnDemand {
 				return usage("tick mode on-demand (--tick-mode or %s): no timer would fire here, since nothing calls this server when one is due; "+
 					"use precise or minute, or `perigee lambda --tick-mode on-demand`, which behaves as AWS does", config.Find("tick-mode").Variable())
+			}
+			if err := server.CheckRoutes(settings); err != nil {
+				return usage("%w", err)
 			}
 			if _, set := a.Env("GOGC"); !set {
 				// A server makes much garbage on a small heap: a fifth of its
@@ -59,11 +62,25 @@ SIGTERM or Ctrl-C stops it gracefully. With --json it prints one line
 
 // addSetting gives a command the flag of a setting.
 func addSetting(cmd *cobra.Command, s config.Setting) {
-	cmd.Flags().String(s.Name, s.Default, s.Meaning+" ("+s.Variable()+")")
-	if s.Default == "false" {
-		cmd.Flags().Lookup(s.Name).NoOptDefVal = "true"
+	meaning := s.Meaning + " (" + s.Variable() + ")"
+	if s.Default != "false" {
+		cmd.Flags().String(s.Name, s.Default, meaning)
+		return
 	}
+	text := switchText(s.Default)
+	cmd.Flags().Var(&text, s.Name, meaning)
+	cmd.Flags().Lookup(s.Name).NoOptDefVal = "true"
 }
+
+// switchText is a flag that may stand without a value. It takes any text, so that
+// a wrong one is told with the other faults of the settings.
+type switchText string
+
+func (t *switchText) Set(text string) error { *t = switchText(text); return nil }
+func (t *switchText) String() string        { return string(*t) }
+
+// Type is what the help goes by.
+func (t *switchText) Type() string { return "bool" }
 
 // settings reads the settings of a command and of the environment.
 func (a *app) settings(cmd *cobra.Command) (config.Settings, error) {

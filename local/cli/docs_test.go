@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"perigee/engine/definition"
+	"perigee/engine/exactjson"
 	"perigee/local/cli"
 )
 
@@ -58,11 +61,59 @@ func TestDocs_ExitCodesAreThoseOfTheHelp(t *testing.T) {
 	}
 }
 
+// A word in backticks would stand in the place of the type.
+func TestHelp_FlagsHaveTypes(t *testing.T) {
+	flags := regexp.MustCompile(`(?m)^      --([a-z-]+)( \S+)?   `)
+	seen := map[string]string{}
+	for _, name := range append(slices.Clone(commands), "lambda") {
+		for _, m := range flags.FindAllStringSubmatch(help(t, append(strings.Fields(name), "--help")...), -1) {
+			kind := strings.TrimSpace(m[2])
+			if seen[m[1]] = kind; !slices.Contains([]string{"", "string", "stringArray", "int", "uint", "float"}, kind) {
+				t.Errorf("perigee %s: --%s has the type %q", name, m[1], kind)
+			}
+		}
+	}
+	for flag, want := range map[string]string{"max-fan-out": "string", "all": "", "enable-http-adapter": "", "limit": "int"} {
+		if got, ok := seen[flag]; !ok || got != want {
+			t.Errorf("--%s has the type %q, want %q", flag, got, want)
+		}
+	}
+}
+
+// What a newcomer copies has to work: the example's schema takes the inputs.
+func TestHelp_ExamplesFitTheExample(t *testing.T) {
+	text, err := os.ReadFile("../../examples/order/order.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, faults := definition.Parse(text, definition.YAML)
+	if d == nil {
+		t.Fatal(faults)
+	}
+	input := regexp.MustCompile(`(?s)start order-fulfilment [^'\n]*'(\{.*?\})'`)
+	for _, args := range [][]string{{"--help"}, {"start", "--help"}} {
+		found := input.FindStringSubmatch(help(t, args...))
+		if found == nil {
+			t.Fatalf("perigee %s starts no example", strings.Join(args, " "))
+		}
+		value, err := exactjson.Parse([]byte(found[1]))
+		if err != nil {
+			t.Fatalf("%s: %v", found[1], err)
+		}
+		if _, violations := d.Input.Apply(value); len(violations) > 0 {
+			t.Errorf("perigee %s: %s breaks the schema: %v", strings.Join(args, " "), value, violations)
+		}
+	}
+}
+
+// commands are those with a help of their own making.
+var commands = []string{
+	"cancel", "deploy", "dev", "doctor", "history", "ls", "migrate", "query", "replay", "retire", "show", "signal",
+	"start", "token create", "token delete", "token ls", "validate", "workers", "workflows",
+}
+
 func TestHelp_EveryCommandSaysWhatItDoes(t *testing.T) {
-	for _, name := range []string{
-		"cancel", "deploy", "dev", "doctor", "history", "ls", "migrate", "query", "replay", "retire", "show", "signal",
-		"start", "token create", "token delete", "token ls", "validate", "workers", "workflows",
-	} {
+	for _, name := range commands {
 		text := help(t, append(strings.Fields(name), "--help")...)
 		if !strings.Contains(text, "Usage:") || len(text) < 150 {
 			t.Errorf("perigee %s --help says little:\n%s", name, text)

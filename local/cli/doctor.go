@@ -21,7 +21,7 @@ it for speed: the list of executions and the queue of tasks. Every difference is
 a line; with --rebuild they are mended from the history, and parked executions
 are looked at again. It may run while servers work. Exit code 1 says that
 differences are left.`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: ran(func(cmd *cobra.Command, _ []string) error {
 			left, found := 0, 0
 			return a.withEngine(cmd, func(ctx context.Context, eng *engine.Engine) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"perigee/engine"
+	"perigee/local/console"
 	"perigee/sdk/go/client"
 	"perigee/store"
 )
@@ -92,8 +94,12 @@ func codeOf(err error) int {
 		return exitUsage
 	case errors.As(err, &refused):
 		switch refused.Status {
-		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 			return exitUsage
+		case http.StatusUnprocessableEntity:
+			if refused.Code != string(engine.QueryFailed) { // the fault is the definition's
+				return exitUsage
+			}
 		}
 	}
 	return exitRefused
@@ -114,7 +120,7 @@ func (a *app) finish(ctx context.Context, err error) int {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return exitInterrupted
 	}
-	a.tell(e.err)
+	a.tell(e)
 	return e.code
 }
 
@@ -128,38 +134,86 @@ func onOneLine(text string) string {
 	return said
 }
 
-// tell writes an error: lines for people, an object for machines.
-func (a *app) tell(err error) {
-	code, message := client.CodeOf(err), a.remote.explain(err)
-	if !a.print.JSON {
-		for line := range strings.SplitSeq(message, "\n") {
-			a.print.Warn("perigee: %s", line)
-		}
-		return
-	}
-	text, _ := json.Marshal(struct { // two texts: it cannot fail
-		Code    string `json:"code,omitempty"`
-		Message string `json:"message"`
-	}{code, message})
-	a.print.Warn("%s", text)
+// complaint is an error as it is told: lines for people, an object for machines.
+type complaint struct {
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details,omitempty"`
 }
 
-// explain makes an error's text of what a person can do about it.
-func (r *remote) explain(err error) string {
+// Codes of complaints that no server made. docs/cli.md lists them.
+const (
+	codeUsage       = "USAGE"
+	codeUnreachable = "UNREACHABLE"
+	codeUnusable    = "UNUSABLE"
+	codeFailed      = "FAILED"
+)
+
+// mostFaults is how many faults of one input a person is shown.
+const mostFaults = 20
+
+// tell writes an error.
+func (a *app) tell(e *exit) {
+	c := a.remote.complaint(e)
+	if a.print.JSON {
+		text, _ := client.Encode(c) // texts, and what a server sent as JSON
+		a.print.Warn("%s", text)
+		return
+	}
+	text := c.Message
+	var refused *client.Error
+	if errors.As(e.err, &refused) {
+		text = c.Code + ": " + text
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		a.print.Warn("perigee: %s", line)
+	}
+	a.tellFaults(client.Faults(e.err))
+}
+
+// tellFaults lists what is wrong with an input beside the first fault, which the
+// message has.
+func (a *app) tellFaults(faults []client.Fault) {
+	for i, f := range faults {
+		switch {
+		case i == 0:
+			continue
+		case i == mostFaults:
+			a.print.Warn("perigee:   and %d more, which --json shows", len(faults)-i)
+			return
+		}
+		at := f.Path
+		if at == "" {
+			at = "the top"
+		}
+		a.print.Warn("perigee:   at %s: %s", console.Printable(at), console.Printable(f.Message))
+	}
+}
+
+// complaint makes of an error what a person can do about it, and by which code a
+// program can go.
+func (r *remote) complaint(e *exit) complaint {
 	var refused *client.Error
 	var own *engine.Error
-	switch {
-	case errors.As(err, &refused) && refused.Code == string(engine.Unauthenticated):
-		return refused.Error() + " (--token-file FILE or PERIGEE_TOKEN)"
-	case errors.As(err, &own):
-		if own.Code == engine.Unavailable && own.Cause != nil {
-			return own.Cause.Error()
+	switch err := e.err; {
+	case errors.As(err, &refused):
+		c := complaint{refused.Code, strings.TrimPrefix(err.Error(), refused.Code+": "), refused.Details}
+		if refused.Code == string(engine.Unauthenticated) {
+			c.Message += " (--token-file FILE or PERIGEE_TOKEN)"
 		}
-		return own.Message
-	case client.Temporary(err) && client.CodeOf(err) == "":
-		return fmt.Sprintf("no server answers at %s (%s); start one with `perigee dev`, or name yours with --server or PERIGEE_URL", r.url, cause(err))
+		return c
+	case errors.As(err, &own):
+		c := complaint{Code: string(own.Code), Message: own.Message}
+		if own.Code == engine.Unavailable && own.Cause != nil {
+			c.Message = own.Cause.Error()
+		}
+		return c
+	case client.Temporary(err):
+		return complaint{Code: codeUnreachable, Message: fmt.Sprintf(
+			"no server answers at %s (%s); start one with `perigee dev`, or name yours with --server or PERIGEE_URL", r.url, cause(err))}
 	}
-	return err.Error()
+	codes := map[int]string{exitUsage: codeUsage, exitUnavailable: codeUnusable}
+	return complaint{Code: cmp.Or(codes[e.code], codeFailed), Message: e.err.Error()}
 }
 
 // cause is the innermost reason for which a connection failed.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,9 +23,22 @@ func (a *app) payload(args []string, place int, what string) (json.RawMessage, e
 	}
 	value, err := exactjson.Parse(text)
 	if err != nil {
-		return nil, usage("%s: %s is no JSON: %w", what, from, err)
+		return nil, usage("%s: %s is no JSON%s", what, from, whereNot(err))
 	}
 	return json.RawMessage(value), nil
+}
+
+// whereNot says where a text stops being JSON, and why.
+func whereNot(err error) string {
+	var syntax *exactjson.SyntaxError
+	if !errors.As(err, &syntax) {
+		return ": " + err.Error()
+	}
+	at := ""
+	if syntax.Path != "" {
+		at = syntax.Path + ", "
+	}
+	return fmt.Sprintf(" at %sbyte %d: %s", at, syntax.Offset, syntax.Message)
 }
 
 // read gives the text of an argument and says where it stood.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"perigee/infra/config"
+	"perigee/infra/push"
 	"perigee/local/database"
 	"perigee/local/lambda"
 	"perigee/local/server"
@@ -35,7 +36,7 @@ without an answer. Workers and clients must get through.
 Without API tokens it listens on loopback alone and serves every caller there.`,
 		Example: `  perigee lambda --database postgres://perigee@localhost/perigee --migrate
   perigee lambda --database postgres://perigee@localhost:6432/perigee --database-mode pooled --churn 0.2 --failures 0.1`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: ran(func(cmd *cobra.Command, _ []string) error {
 			settings, err := a.settings(cmd)
 			if err != nil {
@@ -43,6 +44,9 @@ Without API tokens it listens on loopback alone and serves every caller there.`,
 			}
 			if !database.IsPostgres(settings.Database) {
 				return usage("--database: the functions need Postgres, such as postgres://perigee@localhost/perigee; this is %q", settings.Database)
+			}
+			if _, err := push.Load(settings.Routes); err != nil {
+				return usage("%w", err)
 			}
 			if churn < 0 || churn > 1 || failures < 0 || failures > 1 {
 				return usage("--churn and --failures are chances from 0 to 1")

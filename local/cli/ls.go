@@ -26,9 +26,14 @@ func (a *app) ls() *cobra.Command {
 		Short: "List executions, newest first",
 		Example: `  perigee ls --status running --workflow order-fulfilment
   perigee ls --tag customer=c-7 --since 24h --all --json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: ran(func(cmd *cobra.Command, _ []string) (err error) {
-			r.Status = client.Status(strings.ToUpper(strings.ReplaceAll(status, "-", "_")))
+			if r.Status, err = statusOf(status); err != nil {
+				return err
+			}
+			if r.Limit < 1 || r.Limit > maxLimit {
+				return usage("--limit: expected a whole number from 1 to %d, got %d", maxLimit, r.Limit)
+			}
 			if r.Tags, err = pairs("--tag", tags); err != nil {
 				return err
 			}
@@ -47,7 +52,7 @@ func (a *app) ls() *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&status, "status", "", "running, compensating, completed, failed, cancelled or timed_out")
+	f.StringVar(&status, "status", "", orList(statuses))
 	f.StringVar(&r.Workflow, "workflow", "", "only of this workflow")
 	f.StringVar(&r.Version, "version", "", "only of this version")
 	f.StringVar(&r.Parent, "parent", "", "only children of this execution")
@@ -55,9 +60,29 @@ func (a *app) ls() *cobra.Command {
 	f.StringVar(&past, "since", "", "only what was started in the last so and so much time, such as 2h")
 	f.IntVar(&r.Limit, "limit", 50, "at most so many at a time, up to 1000")
 	f.BoolVar(&all, "all", false, "all of them, page after page")
-	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(
-		[]string{"running", "compensating", "completed", "failed", "cancelled", "timed_out"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(statuses, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// maxLimit is the longest page of the API.
+const maxLimit = 1000
+
+// statuses are those of executions, as they are typed.
+var statuses = []string{"running", "compensating", "completed", "failed", "cancelled", "timed_out"}
+
+// statusOf reads a status as it is typed; "" stands for any.
+func statusOf(typed string) (client.Status, error) {
+	word := strings.ToLower(strings.ReplaceAll(typed, "-", "_"))
+	if word != "" && !slices.Contains(statuses, word) {
+		return "", usage("--status: expected %s, got %q", orList(statuses), typed)
+	}
+	return client.Status(strings.ToUpper(word)), nil
+}
+
+// orList is "a, b or c".
+func orList(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // list prints one page, or all.

@@ -21,7 +21,7 @@ func (a *app) migrate() *cobra.Command {
 		Long: `Upgrades the schema of a database, or makes it. It may run while servers work on
 the database, and twice at once. There is no way back: keep a backup.`,
 		Example: "  perigee migrate --database postgres://perigee@db.example.com/perigee",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: ran(func(cmd *cobra.Command, _ []string) error {
 			settings, err := a.settings(cmd)
 			if err != nil {

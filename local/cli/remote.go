@@ -48,7 +48,9 @@ func (a *app) client() (*client.Client, error) {
 		if err != nil {
 			return nil, usage("--token-file: %w", err)
 		}
-		token = strings.TrimSpace(string(text))
+		if token = strings.TrimSpace(string(text)); token == "" {
+			return nil, usage("--token-file: %s is empty; expected the token that `perigee token create` printed", r.tokenFile)
+		}
 	}
 	c, err := client.New(r.url, client.Options{Token: token, UserAgent: "perigee-cli", RetryFor: retryFor, OnRetry: a.away()})
 	if err != nil {
@@ -57,13 +59,11 @@ func (a *app) client() (*client.Client, error) {
 	return c, nil
 }
 
-// away tells a person who waits, once, that the server does not answer.
+// away tells whoever waits, once, that the server does not answer.
 func (a *app) away() func(error, time.Duration) {
 	var once sync.Once
 	return func(error, time.Duration) {
-		if a.print.Terminal {
-			once.Do(func() { a.print.Note("The server does not answer; trying again …") })
-		}
+		once.Do(func() { a.print.Note("The server does not answer; trying again …") })
 	}
 }
 

@@ -19,7 +19,8 @@ func (a *app) replay() *cobra.Command {
 the server would serve for it. The history is a JSON array of events, JSON lines
 with an event each (perigee history --json), or an object {"id", "history"}.
 No server is needed. Events of types that this release does not know are skipped;
-standard error says so.`,
+standard error says so. A history with a gap is folded as far as it goes, and the
+exit code is 1.`,
 		Example: "  perigee history order-7 --json | perigee replay --id order-7",
 		Args:    argsBetween(0, 1),
 		RunE: ran(func(_ *cobra.Command, args []string) error {
@@ -33,29 +34,43 @@ standard error says so.`,
 			}
 			named, records, err := history.ReadHistory(bytes.NewReader(text))
 			if err != nil {
-				return usage("replay %s: %w", from, err)
+				return usage("replay %s: %w%s", from, err, forPeople(text))
 			}
 			if id == "" {
 				id = named
 			}
-			a.doubts(records)
+			whole := a.doubts(records)
 			state := history.New(id)
 			state.ApplyAll(records)
-			return a.print.Raw(state.AppendJSON(nil))
+			if err := a.print.Raw(state.AppendJSON(nil)); err != nil || whole {
+				return err
+			}
+			return &exit{code: exitRefused}
 		}),
 	}
 	cmd.Flags().StringVar(&id, "id", "", "id of the execution, where the history does not tell it")
 	return cmd
 }
 
+// forPeople is a hint where a text is no JSON, most likely a history as it is
+// shown to people.
+func forPeople(text []byte) string {
+	if start := bytes.TrimSpace(text); len(start) > 0 && start[0] != '{' && start[0] != '[' {
+		return "; `perigee history ID --json` prints a history as it is read here"
+	}
+	return ""
+}
+
 // doubts says what keeps a state from being the whole truth: gaps, and events
-// of types that are not known.
-func (a *app) doubts(records []history.Record) {
+// of types that are not known. whole is false where there is a gap.
+func (a *app) doubts(records []history.Record) (whole bool) {
 	var unknown []string
 	skipped := 0
 	var last uint64
+	whole = true
 	for _, r := range records {
 		if r.Seq != last+1 {
+			whole = false
 			a.print.Warn("replay: event %d follows event %d: the history has a gap or is out of order", r.Seq, last)
 		}
 		last = r.Seq
@@ -69,4 +84,5 @@ func (a *app) doubts(records []history.Record) {
 	if skipped > 0 {
 		a.print.Warn("replay: %s skipped, of types that this release does not know: %s", plural(skipped, "event"), strings.Join(unknown, ", "))
 	}
+	return whole
 }

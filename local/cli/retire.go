@@ -6,8 +6,10 @@ func (a *app) retire() *cobra.Command {
 	return &cobra.Command{
 		Use:   "retire WORKFLOW@VERSION",
 		Short: "Take a version out of the default choice",
-		Long: `Starts that name no version do not take this one any more. A start that names
-it still works, and executions that run keep it.`,
+		Long: `Starts that name no version do not take this one any more. That is for good:
+nothing takes it back, deploying the same version again neither. A new version
+takes its place. A start that names the retired one still works, and executions
+that run keep it.`,
 		Args:              argsBetween(1, 1),
 		ValidArgsFunction: a.completeWorkflows(true),
 		RunE: ran(func(cmd *cobra.Command, args []string) error {
@@ -20,7 +22,7 @@ it still works, and executions that run keep it.`,
 				return err
 			}
 			if err := c.Retire(cmd.Context(), name, version); err != nil {
-				return err
+				return meant(cmd.Context(), c, name, err)
 			}
 			a.print.Line("retired  %s@%s", name, version)
 			return a.print.Object(map[string]any{"name": name, "version": version, "retired": true})

@@ -1,8 +1,13 @@
 package cli
 
 import (
+	"context"
+	"errors"
+
 	"github.com/spf13/cobra"
 
+	"perigee/engine"
+	"perigee/engine/words"
 	"perigee/sdk/go/client"
 )
 
@@ -22,7 +27,8 @@ same workflow and input start nothing twice.
 With --wait it follows the execution to its end, prints the output as JSON, and
 exits with 0 completed, 3 failed, 4 cancelled or 5 timed out. Interrupting it
 leaves the execution running.`,
-		Example: `  perigee start order-fulfilment '{"order_id": "o-1", "total": 50}' --id o-1 --wait
+		Example: `  perigee start order-fulfilment --id o-1 --wait '{"order_id": "o-1", "total": 80,
+    "card": "tok_visa", "items": [{"sku": "teapot", "quantity": 1}]}'
   perigee start order-fulfilment@1.2.0 @order.json --tag customer=c-7`,
 		Args:              argsBetween(1, 2),
 		ValidArgsFunction: a.completeWorkflows(false),
@@ -40,16 +46,15 @@ leaves the execution running.`,
 			}
 			started, err := c.Start(cmd.Context(), r)
 			if err != nil {
-				return err
+				return meant(cmd.Context(), c, r.Workflow, err)
 			}
 			if wait {
 				a.print.Note("%s", started.ExecutionID)
+				a.sayRepeated(started, r)
 				return a.await(cmd.Context(), started.ExecutionID)
 			}
 			a.print.Line("%s", started.ExecutionID)
-			if !started.Created {
-				a.print.Note("It was there already: the same workflow and input.")
-			}
+			a.sayRepeated(started, r)
 			return a.print.Object(started)
 		}),
 	}
@@ -57,4 +62,39 @@ leaves the execution running.`,
 	cmd.Flags().StringArrayVar(&tags, "tag", nil, "name=value, to find the execution by; may be repeated")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait for the end, showing progress on a terminal")
 	return cmd
+}
+
+// sayRepeated says that a start started nothing, and what it did not change.
+func (a *app) sayRepeated(started client.Started, r client.StartRequest) {
+	switch {
+	case started.Created:
+	case len(r.Tags) > 0:
+		a.print.Note("It was there already: the same workflow and input; its tags were left as they are.")
+	default:
+		a.print.Note("It was there already: the same workflow and input.")
+	}
+}
+
+// meant adds to an error about a workflow that is not registered the name of the
+// one that may have been meant. Any other error it leaves as it is.
+func meant(ctx context.Context, c *client.Client, name string, err error) error {
+	var refused *client.Error
+	if !errors.As(err, &refused) || refused.Code != string(engine.WorkflowNotFound) {
+		return err
+	}
+	list, listErr := c.Definitions(ctx)
+	if listErr != nil {
+		return err // which is what the caller asked about
+	}
+	names := make([]string, len(list))
+	for i, d := range list {
+		names[i] = d.Name
+	}
+	near := words.Nearest(name, names)
+	if near == "" || near == name {
+		return err
+	}
+	better := *refused
+	better.Message += "; did you mean " + near + "?"
+	return &better
 }

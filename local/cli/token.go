@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,13 +17,14 @@ func (a *app) token() *cobra.Command {
 		Short: "Make, list and delete API tokens",
 		Long: `Tokens say who may call a server. They are kept in its database, as hashes, and
 these commands work on that database directly, so that the first token can be
-made. A server asks for tokens from its next start on once there is one.
+made. A server asks for tokens from its next start on once there is one; without
+any it serves its own machine alone, and everybody on it.
 
 Roles: admin; operator (start, signal, cancel, read); reader; worker (the worker
 protocol, within --worker-id and --task).`,
 	}
 	cmd.AddCommand(a.tokenCreate(), a.tokenLs(), a.tokenDelete())
-	return cmd
+	return group(cmd)
 }
 
 func (a *app) tokenCreate() *cobra.Command {
@@ -34,6 +36,9 @@ func (a *app) tokenCreate() *cobra.Command {
   perigee token create payments --role worker --worker-id payments-1 --task 'payment.*'`,
 		Args: argsBetween(1, 1),
 		RunE: ran(func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains(roles, id.Role) {
+				return wrongRole(id.Role)
+			}
 			return a.withEngine(cmd, func(ctx context.Context, eng *engine.Engine) error {
 				before, err := eng.Tokens(ctx)
 				if err != nil {
@@ -56,16 +61,25 @@ func (a *app) tokenCreate() *cobra.Command {
 	cmd.Flags().StringVar(&id.Role, "role", "", "admin, operator, reader or worker")
 	cmd.Flags().StringArrayVar(&id.WorkerIDs, "worker-id", nil, "id that a worker may register with; may be repeated (default: any)")
 	cmd.Flags().StringArrayVar(&id.Tasks, "task", nil, "task or pattern such as payment.* that a worker may offer; may be repeated (default: any)")
-	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(
-		[]string{engine.RoleAdmin, engine.RoleOperator, engine.RoleReader, engine.RoleWorker}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(roles, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+var roles = []string{engine.RoleAdmin, engine.RoleOperator, engine.RoleReader, engine.RoleWorker}
+
+func wrongRole(role string) error {
+	const expected = "expected one of admin (everything), operator (start, signal, cancel, read), reader, worker (the worker protocol)"
+	if role == "" {
+		return usage("--role is missing: %s", expected)
+	}
+	return usage("--role: %s; got %q", expected, role)
 }
 
 func (a *app) tokenLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the tokens",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: ran(func(cmd *cobra.Command, _ []string) error {
 			return a.withEngine(cmd, func(ctx context.Context, eng *engine.Engine) error {
 				list, err := eng.Tokens(ctx)
@@ -108,7 +122,14 @@ func (a *app) tokenDelete() *cobra.Command {
 				if err := eng.DeleteToken(ctx, args[0]); err != nil {
 					return err
 				}
+				left, err := eng.Tokens(ctx)
+				if err != nil {
+					return err
+				}
 				a.print.Line("deleted  %s", args[0])
+				if len(left) == 0 {
+					a.print.Note("It was the last: from its next start a server on loopback serves everybody on that machine, and refuses any other address.")
+				}
 				return a.print.Object(map[string]any{"name": args[0], "deleted": true})
 			})
 		}),

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"perigee/engine/definition"
@@ -54,24 +52,4 @@ func (a *app) report(list []*document) error {
 		return &exit{code: exitRefused}
 	}
 	return nil
-}
-
-// needArgs asks for at least n arguments.
-func needArgs(n int, message string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n {
-			return usage("%s; see `%s --help`", message, cmd.CommandPath())
-		}
-		return nil
-	}
-}
-
-// argsBetween asks for at least n and at most m arguments.
-func argsBetween(n, m int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < n || len(args) > m {
-			return usage("expected `%s`, got %s; see `%s --help`", strings.TrimSuffix(cmd.UseLine(), " [flags]"), plural(len(args), "argument"), cmd.CommandPath())
-		}
-		return nil
-	}
 }

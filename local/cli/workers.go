@@ -14,7 +14,7 @@ func (a *app) workers() *cobra.Command {
 	return &cobra.Command{
 		Use:   "workers",
 		Short: "List workers, what they offer and whether they live",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: ran(func(cmd *cobra.Command, _ []string) error {
 			c, err := a.client()
 			if err != nil {

@@ -10,7 +10,7 @@ func (a *app) workflows() *cobra.Command {
 	return &cobra.Command{
 		Use:   "workflows",
 		Short: "List the registered definitions",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: ran(func(cmd *cobra.Command, _ []string) error {
 			c, err := a.client()
 			if err != nil {

@@ -104,6 +104,9 @@ func TestRun_RefusesRoutesThatCannotWork(t *testing.T) {
 		"nowhere.json":                        "read routes",
 	} {
 		o := options(t, filepath.Join(t.TempDir(), "p.db"), "routes="+routes)
+		if err := server.CheckRoutes(o.Settings); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the check says %v", routes, err)
+		}
 		o.Ready = func(server.Running) error { t.Errorf("%s: it serves", routes); return nil }
 		if err := server.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", routes, err)

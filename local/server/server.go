@@ -100,6 +100,14 @@ func Run(ctx context.Context, o Options) (err error) {
 	})
 }
 
+// CheckRoutes refuses routes by which this server cannot push. Run does the same,
+// but only once its database is there.
+func CheckRoutes(s config.Settings) error {
+	client, err := calls.Enable(new(engine.Options), s, nil, nil)
+	client.Close()
+	return err
+}
+
 // Spans wait for others to go with them for spansLinger. The last ones have
 // lastSpans to get away.
 const (
