@@ -209,7 +209,7 @@ func (c *compiler) document(root *node) {
 		d.Version = c.version(n, "the version")
 	}
 	if n := root.get("description"); n != nil {
-		d.Description, _ = c.literal(n, "a description")
+		d.Description = c.description(n)
 	}
 	if n := root.get("timeout"); n != nil {
 		d.TimeoutMS = c.duration(n, "the timeout of an execution", aboveZero)
@@ -252,6 +252,13 @@ func (c *compiler) steps(root *node) {
 	for _, s := range c.def.Steps {
 		c.def.byID[s.ID] = s
 	}
+}
+
+// description is text for people, and the one literal that holds a # now and then.
+func (c *compiler) description(n *node) string {
+	c.warnComment(n)
+	text, _ := c.literal(n, "a description")
+	return text
 }
 
 // signals fills Definition.Signals.

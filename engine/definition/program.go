@@ -24,6 +24,7 @@ type use struct {
 	program    *expr.Program
 	node       *node
 	expression bool // of a node that is text
+	faulty     bool // has an expression of which a fault was reported
 }
 
 // expression compiles a value that is an expression if it is text, and a
@@ -38,7 +39,8 @@ func (c *compiler) expression(n *node, u use) *expr.Program {
 	}
 	c.warnComment(n)
 	program, problems := expr.Expression(n.text, u.scope)
-	return c.record(n, u, c.problems(n, u, program, problems))
+	u.faulty = c.problems(n, u, problems)
+	return c.record(n, u, program)
 }
 
 // template compiles a value in which ${ } stands for what is evaluated.
@@ -48,28 +50,22 @@ func (c *compiler) template(n *node, u use) *expr.Program {
 	}
 	c.warnText(n)
 	program, problems := expr.Template(n.value(), u.scope)
-	return c.record(n, u, c.problems(n, u, program, problems))
+	u.faulty = c.problems(n, u, problems)
+	return c.record(n, u, program)
 }
 
-// problems reports what the expression's compiler found; nil stands for a
-// program that cannot be used.
-func (c *compiler) problems(n *node, u use, program *expr.Program, problems []expr.Problem) *expr.Program {
+// problems reports what the expression's compiler found, if anything.
+func (c *compiler) problems(n *node, u use, problems []expr.Problem) bool {
 	for _, p := range problems {
 		text, at := c.inside(n, p.Path, p.Offset)
 		c.add(SeverityError, p.Code, at, text.path, u.what+": "+p.Message, p.Hint)
 	}
-	if len(problems) > 0 {
-		return nil
-	}
-	return program
+	return len(problems) > 0
 }
 
 // record keeps the use for the checks at the end and gives its owner the steps
 // to wait for.
 func (c *compiler) record(n *node, u use, program *expr.Program) *expr.Program {
-	if program == nil {
-		return nil
-	}
 	u.program, u.node = program, n
 	if u.owner != nil {
 		u.list = u.owner.list

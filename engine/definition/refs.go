@@ -122,6 +122,9 @@ func (r *reference) checkStep() {
 		return // the expression's compiler says so
 	}
 	id := r.Path[0].Name
+	if r.faulty && id == expr.Each {
+		return // here as well
+	}
 	target := r.target(id)
 	if target == nil {
 		seen := []map[string]*stepInfo{r.main.byID}

@@ -38,6 +38,21 @@ func TestParse_ReferencesAreChecked(t *testing.T) {
 	})
 }
 
+// A fault in one expression of a value does not hide those of the others.
+func TestParse_EachExpressionOfAValueIsChecked(t *testing.T) {
+	runSnippets(t, SeverityError, []snippetTest{
+		{"compute", "steps:\n  - { id: a, compute: { a: \"${input.m}\", b: \"${steps.zwei.output}\", c: \"${1 +}\" } }\n", []string{"unknown_field 2:31", "unknown_step 2:48", "expression_syntax 2:78"}},
+		{"with", "steps:\n  - { id: a, task: do.it, with: { a: \"${input.m}\", b: [ \"${1 +} ${steps.zwei.output}\" ] } }\n", []string{"unknown_field 2:41", "expression_syntax 2:63", "unknown_step 2:67"}},
+		{"one expression", "steps:\n  - { id: a, compute: \"input.m + oops\" }\n", []string{"unknown_field 2:24", "unknown_name 2:34"}},
+		{"a brace that is missing", "steps:\n  - { id: a, task: do.it, with: { a: \"${input.m} ${input.n\" } }\n", []string{"unknown_field 2:41", "half_open_template 2:50"}},
+		{"a computed key is no unknown step", "steps:\n  - { id: a, compute: \"[steps[input.n], input.m]\" }\n", []string{"steps_reference 2:25", "unknown_field 2:41"}},
+		{"a cycle", "steps:\n  - { id: a, compute: { a: \"${1 +}\", b: \"${steps.b.output}\" } }\n  - { id: b, compute: 1 }\n", []string{"cycle 2:5", "expression_syntax 2:34"}},
+	})
+	runSnippets(t, SeverityWarning, []snippetTest{
+		{"a catch whose output has a fault", "steps:\n  - { id: a, task: do.it, catch: [ { output: \"${1 +}\" } ] }\n  - { id: b, compute: steps.a.output.x }\n", nil},
+	})
+}
+
 func TestParse_WarnsOfWhatMayBeMissing(t *testing.T) {
 	runSnippets(t, SeverityWarning, []snippetTest{
 		{"optional field", "steps:\n  - { id: a, task: do.typed }\n  - { id: b, compute: steps.a.output.id + steps.a.output.note }\n", []string{"may_be_absent 3:43"}},
@@ -88,6 +103,7 @@ steps:
 func TestParse_WarnsOfTextThatMayBeMeantOtherwise(t *testing.T) {
 	runSnippets(t, SeverityWarning, []snippetTest{
 		{"comment right behind text", "steps:\n  - id: a\n    fail:\n      code: X\n      message: order #5 of ${input.n}\n", []string{"comment_cuts 5:22"}},
+		{"comment right behind a description", "steps:\n  - id: a\n    description: order #5\n    sleep: 1s\n", []string{"comment_cuts 3:24"}},
 		{"comment right behind an expression", "steps:\n  - id: a\n    compute: input.n #1\n", []string{"comment_cuts 3:22"}},
 		{"comment further behind", "steps:\n  - id: a\n    compute: input.n  # the number\n", nil},
 		{"comment behind quotes", "steps:\n  - id: a\n    compute: \"input.n\" # the number\n", nil},

@@ -183,9 +183,6 @@ func (c *compiler) condition(list *stepList, w *node, around []condition) {
 		return
 	}
 	program := c.expression(w, use{what: "when", list: list, scope: list.scope(), early: list.handler != "", holds: texts(around)})
-	if program == nil {
-		return
-	}
 	if constant, ok := program.Constant(); ok && constant != "true" && constant != "false" {
 		c.wrongType(w, "when", "true or false, or an expression that gives one", "")
 	}
@@ -214,7 +211,7 @@ func (c *compiler) step(list *stepList, n *node, around []condition) *stepInfo {
 	c.identify(s)
 	list.steps = append(list.steps, s)
 	if d := n.get("description"); d != nil {
-		c.literal(d, "a description")
+		c.description(d)
 	}
 	s.conditions = c.when(list, n, around)
 	for _, condition := range s.conditions {

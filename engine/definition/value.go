@@ -32,7 +32,7 @@ var (
 	}
 	taskName = nameForm{
 		pattern: regexp.MustCompile(`^[a-z][a-z0-9_-]*(\.[a-z][a-z0-9_-]*)*$`), longest: 128,
-		says: "parts of lower-case letters, digits, _ or -, each starting with a letter, joined by dots, at most 128",
+		says: TaskNameForm,
 	}
 	languageName = nameForm{
 		pattern: regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+#._-]*$`), longest: 64,
@@ -51,6 +51,12 @@ var (
 func (f nameForm) fits(text string) bool {
 	return len(text) <= f.longest && f.pattern.MatchString(text) && !slices.Contains(f.refused, text)
 }
+
+// TaskNameForm is how the name of a task is written, for messages.
+const TaskNameForm = "parts of lower-case letters, digits, _ or -, each starting with a letter, joined by dots, at most 128"
+
+// IsTaskName reports whether a text has the form of a task's name.
+func IsTaskName(text string) bool { return taskName.fits(text) }
 
 // wrongType reports that n is not what was expected.
 func (c *compiler) wrongType(n *node, what, expected, hint string) {

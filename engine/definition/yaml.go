@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -43,36 +42,6 @@ func parseYAML(src source, text string) (file *ast.File, fault *Fault) {
 		return nil, yamlSyntax(src, err)
 	}
 	return file, nil
-}
-
-// yamlSyntax turns the parser's error into a fault. Most of what does not parse
-// in a definition is an expression that needs quotes.
-func yamlSyntax(src source, err error) *Fault {
-	at, message := place{1, 1}, ""
-	var located interface {
-		GetToken() *token.Token
-		GetMessage() string
-	}
-	if !errors.As(err, &located) {
-		message = err.Error()
-	} else { // whose Error() prints the text around, in time that grows with its square
-		message = located.GetMessage()
-		if tk := located.GetToken(); tk != nil && tk.Position != nil {
-			at = place{max(1, tk.Position.Line), max(1, tk.Position.Column)}
-		}
-	}
-	hint := ""
-	if mayHoldExpression(src.line(at.line)) {
-		hint = `quote the expression: put the whole value into "…"`
-	}
-	return refuse(CodeSyntax, at, "this is no YAML: "+message, hint)
-}
-
-var expressionKey = regexp.MustCompile(`(^|[\s{,-])(when|for|until|sleep|compute|message|output|timeout|queue_timeout)\s*:`)
-
-func mayHoldExpression(line string) bool {
-	return strings.Contains(line, "${") || expressionKey.MatchString(line) ||
-		strings.Contains(line, "steps.") || strings.Contains(line, "input.")
 }
 
 type yamlReader struct {

@@ -168,16 +168,72 @@ func TestYAML_SyntaxOnALineWithAnExpressionSaysQuoteIt(t *testing.T) {
 		"a: [${input.id}]\n",
 		"a: { b: ${input.id} }\n",
 		"when: \"a\" == input.b\n",
-		"x:\n  - { when: [a: b: c }\n",
+		"x:\n  - { when: [a] == b }\n",
 	} {
 		_, faults := readText(text)
 		if len(faults) != 1 || faults[0].Code != CodeSyntax || !strings.Contains(faults[0].Hint, "quote the expression") {
 			t.Errorf("%q: got %v", text, faults)
 		}
 	}
-	_, faults := readText("a: [1\n")
-	if len(faults) != 1 || faults[0].Hint != "" {
-		t.Errorf("a line without an expression: %v", faults)
+}
+
+func TestYAML_SyntaxFaultsSayWhatTheirAuthorDid(t *testing.T) {
+	const quoteValue, quoteExpression = `quote the value: put the whole value into "…"`, `quote the expression: put the whole value into "…"`
+	const noTabs = "YAML takes no tabs; indent with spaces"
+	for text, want := range map[string]string{
+		// Indentation.
+		"a:\n\t- b: 1\n":                   "2:1: line 2 is indented with a tab (" + noTabs + ")",
+		"a:\n  - b: 1\n  \tsleep: 1s\n":    "3:3: line 3 is indented with a tab (" + noTabs + ")",
+		"a: |\n\tb\n":                      "2:1: line 2 is indented with a tab (" + noTabs + ")",
+		"a:\n  - b: 1\n   sleep: 1s\n":     "3:4: line 3 is indented by 3, its neighbours by 4 (indent it by 4 like line 2)",
+		"a:\n  - b: 1\n     sleep: 1s\n":   "3:6: line 3 is indented by 5 and line 2, which has a value already, by 4 (indent it by 4 like line 2)",
+		"a:\n  - b: 1\n - b: 2\n":          "3:2: line 3 is indented by 1, its neighbours by 2 (indent it by 2 like line 2)",
+		"a:\n  - b: 1\n- b: 2\n":           "3:1: line 3 is indented by 0, its neighbours by 2 (indent it by 2 like line 2)",
+		" a: 1\nb: 2\n c: 3\n":             "2:1: line 2 is indented by 0, its neighbours by 1 (indent it by 1 like line 1)",
+		"a:\n  b: {}\n  # c\n\n d: 1\n":    "5:2: line 5 is indented by 1, its neighbours by 2 (indent it by 2 like line 2)",
+		"a:\n  b:\n      c: 1\n    d: 2\n": "4:5: line 4 is indented by 4, its neighbours by 6 (indent it by 6 like line 3)",
+		"a: |\n    b\n  c && d\ne: 1\n":    "3:3: line 3 is indented by 2, the text that it belongs to by 4 (indent the lines of a text alike)",
+		"a:\n  -b: 1\n    c: 2\n":          "2:3: a - without a space is no entry of a list (put a space behind the -)",
+		"a: 1\nsleep 1s\n":                 `2:1: expected a key with its value, got "sleep 1s" (write key: value)`,
+		"a: 1\nsleep:1s\n":                 `2:1: expected a key with its value, got "sleep:1s" (put a space behind the :)`,
+
+		// What needs quotes.
+		"description: a: b\n":            `1:14: this value has a ": " in it, as only a key has (` + quoteValue + ")",
+		"a: order ${input.id}: failed\n": `1:4: this value has a ": " in it, as only a key has (` + quoteExpression + ")",
+		"when: a ?\n  b + 1 : c\n":       `1:7: this value has a ": " in it, in line 2, as only a key has (` + quoteExpression + ")",
+		"when: \"a\" == input.b\n":       `1:11: the value goes on behind its closing " (quote the expression: put the whole value into '…')`,
+		"when: a == \"b: c\" || 'd'\n":   `1:7: this value has a ": " in it, as only a key has (quote the expression: put the whole value into "…", with \" for each " in it)`,
+		"a: @b\n":                        "1:4: a value cannot begin with @ (" + quoteValue + ")",
+		"when: > 5\n":                    "1:7: a value cannot begin with > (" + quoteExpression + ")",
+		"a: { b: ${input.id} }\n":        "1:10: expected ',' or '}' (" + quoteExpression + ")",
+		"a: { b: [c] d }\n":              "1:13: expected ',' or '}' (" + quoteValue + ")",
+		"a: { b: order #5 }\nc: 1\n":     "1:15: from this # on the line is a comment, and with it the } (quote the value, if the # belongs to it)",
+
+		// Quotes.
+		"a: \"abc\nb: 1\n":       `1:4: the text that begins here with " has no end (close it with another ")`,
+		"a: 'abc\n":              `1:4: the text that begins here with ' has no end (close it with another ')`,
+		"a: \"abc\nb: \"def\"\n": `1:4: the text that begins here with " goes on up to line 2 (close it where it ends, with another ")`,
+		"a: 'it's'\n":            `1:8: the value goes on behind its closing ' (a ' inside of the text is written ''; or put the whole value into "…")`,
+		"a: \"b\" c\n":           `1:8: the value goes on behind its closing " (a " inside of the text is written \"; or put the whole value into '…')`,
+		"a: { b: \"c\" d: 1 }\n": "1:13: expected a comma before the next key",
+		"a: \"\\d\"\n":           `1:6: \d is no escape (write \\d, or put the text into '…', where a \ is a \)`,
+
+		// Brackets.
+		"a: [1\n":                    "1:4: this [ has no ] (close it with ])",
+		"a: { b: [ 1 ]\nwhen: c\n":   "1:4: this { has no } (close it with })",
+		"a: { b: [1 }\n":             "1:9: this [ has no ] (close it with ])",
+		"a: {{ b: 1 }}\n":            "1:5: expected a key, got {",
+		"a: { b: 1 } }\n":            "1:13: no bracket is open for this } (remove it)",
+		"a: 1\nb: 2 }\nc: [ 1 ] ]\n": "3:10: no bracket is open for this ] (remove it)",
+	} {
+		_, faults := readText(text)
+		if len(faults) != 1 || faults[0].Code != CodeSyntax {
+			t.Errorf("%q: got %v", text, faults)
+			continue
+		}
+		if diff := cmp.Diff(want, strings.Replace(faults[0].Error(), "this is no YAML: ", "", 1)); diff != "" {
+			t.Errorf("%q:\n%s", text, diff)
+		}
 	}
 }
 

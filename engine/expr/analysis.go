@@ -208,6 +208,8 @@ func (a *analysis) identifier(s selection) {
 	}
 	if where, elsewhere := otherScopes[name]; elsewhere {
 		hint = name + " is only there " + where
+	} else if meant := meantNames[strings.ToLower(name)]; meant != "" {
+		hint = meant
 	}
 	a.report(CodeUnknownName, s.root.ID(), "there is no name "+brief(name), hint)
 }
@@ -242,26 +244,57 @@ func (a *analysis) call(e ast.Expr, known facts) {
 		a.walk(arguments[2], append(slices.Clip(known), a.learn(arguments[0], false)...))
 		return
 	}
-	if call.IsMemberFunction() && !a.isNamespace(call) {
+	if call.IsMemberFunction() && !a.isNamespace(e) {
 		a.walk(call.Target(), known)
 	}
+	variable := a.strangeMacro(call)
+	a.locals[variable]++
 	for _, argument := range arguments {
 		a.walk(argument, known)
 	}
+	a.locals[variable]--
 }
 
 // isNamespace reports whether what looks like the target of a call belongs to
-// the name of the function, as in math.least().
-func (a *analysis) isNamespace(call ast.CallExpr) bool {
+// the name of the function, as in math.least(), or was meant to.
+func (a *analysis) isNamespace(e ast.Expr) bool {
+	call := e.AsCall()
 	s := selectionOf(call.Target())
 	if s.root.Kind() != ast.IdentKind {
 		return false
 	}
-	name := s.root.AsIdent()
+	root := strings.TrimPrefix(s.root.AsIdent(), ".")
+	name := root
 	for _, segment := range s.segments {
 		name += "." + segment.Name
 	}
-	return a.env.HasFunction(strings.TrimPrefix(name, ".") + "." + call.FunctionName())
+	name += "." + call.FunctionName()
+	if a.env.HasFunction(name) {
+		return true
+	}
+	if a.variable(s) != "" || a.locals[root] > 0 || a.isType(root) {
+		return false
+	}
+	hint := functionHint(name, functionNames(a.env))
+	if hint == "" {
+		return false
+	}
+	a.report(CodeUnknownFunction, s.root.ID(), "there is no function "+brief(name), hint)
+	a.unknown[root], a.unknown[call.FunctionName()] = true, true // the type check finds both
+	return true
+}
+
+// strangeMacro is the variable of what was meant to be a macro, under the name
+// that another language has for it; "" if call is none. Of the variable itself
+// there is nothing to say.
+func (a *analysis) strangeMacro(call ast.CallExpr) string {
+	meant := meantFunctions[strings.ToLower(call.FunctionName())]
+	if !call.IsMemberFunction() || len(call.Args()) < 2 || call.Args()[0].Kind() != ast.IdentKind || !slices.Contains(macros, meant) {
+		return ""
+	}
+	name := call.Args()[0].AsIdent()
+	a.unknown[name] = true
+	return name
 }
 
 func (a *analysis) mapping(e ast.Expr, known facts) {

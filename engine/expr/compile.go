@@ -56,7 +56,7 @@ func (e *expression) compile() (refs []Ref, problems []Problem) {
 	}
 	parsed, issues := env.Parse(e.source)
 	if issues.Err() != nil {
-		return nil, e.syntaxProblems(issues.Errors())
+		return nil, e.syntaxProblems(issues.Errors(), env)
 	}
 	a := newAnalysis(e, env, parsed.NativeRep())
 	a.walk(parsed.NativeRep().Expr(), nil)
@@ -135,20 +135,26 @@ func (e *expression) located(location common.Location) int {
 	return offset
 }
 
+const noParse = "the expression does not parse: "
+
 // syntaxProblems keeps the first fault: the others tend to follow from it.
-func (e *expression) syntaxProblems(errs []*cel.Error) []Problem {
+func (e *expression) syntaxProblems(errs []*cel.Error, env *cel.Env) []Problem {
 	first := errs[0]
 	for _, err := range errs[1:] {
 		if e.located(err.Location) < e.located(first.Location) {
 			first = err
 		}
 	}
-	message := strings.TrimPrefix(first.Message, "Syntax error: ")
-	hint := ""
-	if strings.Contains(e.source, "${") {
-		hint = "an expression is written without ${ } inside"
+	offset := e.located(first.Location)
+	message, grammar := strings.CutPrefix(first.Message, "Syntax error: ")
+	if !grammar {
+		message, hint := explainParser(message)
+		return []Problem{e.problem(CodeSyntax, offset, noParse+words.Shorten(message, 200), hint)}
 	}
-	return []Problem{e.problem(CodeSyntax, e.located(first.Location), "the expression does not parse: "+words.Shorten(message, 200), hint)}
+	if fault := findSyntaxFault(e.source, functionNames(env)); fault != nil {
+		return []Problem{e.problem(CodeSyntax, fault.offset, noParse+fault.message, fault.hint)}
+	}
+	return []Problem{e.problem(CodeSyntax, offset, noParse+"it cannot go on with "+shortened(lexemeFrom(e.source, offset)), "")}
 }
 
 var (
@@ -170,8 +176,8 @@ func (e *expression) typeProblems(errs []*cel.Error, env *cel.Env, reported map[
 				if strings.HasSuffix(e.source[:offset], last) {
 					offset -= len(last) // from the bracket of a call to its name
 				}
-				problems = append(problems, e.problem(CodeUnknownFunction, offset,
-					"there is no function "+brief(name), didYouMean(name, functionNames(env))))
+				message, hint := unknownFunction(name, functionNames(env))
+				problems = append(problems, e.problem(CodeUnknownFunction, offset, message, hint))
 			}
 			continue
 		}

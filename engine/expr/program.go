@@ -29,7 +29,7 @@ type Program struct {
 }
 
 // Expression compiles source, which may stand in ${ } as a whole. With problems
-// there is no program.
+// the program is for its Refs alone: those of the expressions that can be read.
 func Expression(source string, s Scope) (*Program, []Problem) {
 	p := LoadExpression(source, s)
 	return p.checked()
@@ -62,10 +62,7 @@ func (p *Program) checked() (*Program, []Problem) {
 			problems = append(problems, found...)
 		}
 	})
-	if len(problems) > 0 {
-		return nil, problems
-	}
-	return p, nil
+	return p, problems
 }
 
 // parse takes the source apart, once.
@@ -96,10 +93,12 @@ func unwrap(source string) (inner string, offset int, problem *Problem) {
 	if !strings.HasPrefix(trimmed, "${") {
 		return source, 0, nil
 	}
-	closing := closingBrace(trimmed, 2)
+	closing, cut := closingBrace(trimmed, 2)
 	switch {
 	case closing < 0:
-		return "", 0, &Problem{Code: CodeHalfOpen, Offset: offset, Message: "expected a } for this ${, got the end of the text", Hint: "close it, or leave ${ } out: here stands an expression anyway"}
+		half := halfOpen(trimmed, 0, cut, "close it, or leave ${ } out: here stands an expression anyway")
+		half.Offset += offset
+		return "", 0, &half
 	case closing < len(trimmed)-1:
 		return "", 0, &Problem{Code: CodeMisplaced, Offset: offset + closing + 1, Message: "expected one expression, got text behind ${ }", Hint: `join texts with +, such as "order " + input.id`}
 	case strings.TrimSpace(trimmed[2:closing]) == "":

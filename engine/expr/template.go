@@ -144,12 +144,11 @@ func (p *templateParser) text(v exactjson.Value, path string) *part {
 // inner is the expression of the ${ at start, and where its } ends; nil with a
 // problem if there is none.
 func (p *templateParser) inner(s string, start int, path string) (inner *expression, end int) {
-	closing := closingBrace(s, start+2)
+	closing, cut := closingBrace(s, start+2)
 	if closing < 0 {
-		p.problems = append(p.problems, Problem{
-			Code: CodeHalfOpen, Path: path, Offset: start,
-			Message: "expected a } for this ${, got the end of the text", Hint: "close it, or write $${ for a literal ${",
-		})
+		problem := halfOpen(s, start, cut, "close it, or write $${ for a literal ${")
+		problem.Path = path
+		p.problems = append(p.problems, problem)
 		return nil, 0
 	}
 	source := s[start+2 : closing]
@@ -165,34 +164,54 @@ func (p *templateParser) inner(s string, start int, path string) (inner *express
 	return inner, closing + 1
 }
 
+// halfOpen is the fault of the ${ at start, which has no }. cut is where the
+// text or comment begins that hides what is behind it, or -1.
+func halfOpen(s string, start, cut int, hint string) Problem {
+	problem := Problem{Code: CodeHalfOpen, Offset: start, Message: "expected a } for this ${, got the end of the text", Hint: hint}
+	switch {
+	case cut < 0:
+	case s[cut] == '/':
+		problem.Offset, problem.Message = cut, "expected a } for the ${ before, got a comment up to the end of the text"
+		problem.Hint = "put the } before the //; a // of a text stands in quotes"
+	default:
+		// The first fault is at the latest that text, and may be what opened it.
+		if fault := findSyntaxFault(s[start+2:], nil); fault != nil {
+			problem.Code, problem.Offset = CodeSyntax, start+2+fault.offset
+			problem.Message, problem.Hint = noParse+fault.message, fault.hint
+		}
+	}
+	return problem
+}
+
 // closingBrace is the index of the } that matches a ${ whose expression begins
-// at i, or -1. Strings and comments of CEL are skipped, braces are counted.
-func closingBrace(s string, i int) int {
+// at i, or -1; cut is then where a text or comment begins that has no end, or
+// -1. Strings and comments of CEL are skipped, braces are counted.
+func closingBrace(s string, i int) (end, cut int) {
 	for open := 1; i < len(s); i++ {
 		switch c := s[i]; c {
 		case '{':
 			open++
 		case '}':
 			if open--; open == 0 {
-				return i
+				return i, -1
 			}
 		case '/':
 			if strings.HasPrefix(s[i:], "//") {
-				end := strings.IndexByte(s[i:], '\n')
-				if end < 0 {
-					return -1
+				line := strings.IndexByte(s[i:], '\n')
+				if line < 0 {
+					return -1, i
 				}
-				i += end
+				i += line
 			}
 		case '"', '\'':
-			end := stringEnd(s, i)
-			if end < 0 {
-				return -1
+			text := stringEnd(s, i)
+			if text < 0 {
+				return -1, i
 			}
-			i = end - 1
+			i = text - 1
 		}
 	}
-	return -1
+	return -1, -1
 }
 
 // stringEnd is the index behind the string literal whose quote is at i, or -1.
