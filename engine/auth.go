@@ -3,11 +3,13 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"unicode"
 
+	"perigee/engine/definition"
 	"perigee/store"
 )
 
@@ -33,6 +35,9 @@ func (e *Engine) CreateToken(ctx context.Context, name string, id Identity) (tok
 	if id.Role != RoleWorker && len(id.WorkerIDs)+len(id.Tasks) > 0 {
 		return "", errorf(InvalidRequest, "worker ids and tasks restrict a token of role worker only; this one is %s", id.Role)
 	}
+	if err := checkPatterns(id.Tasks); err != nil {
+		return "", err
+	}
 	existing, err := e.store.Tokens(ctx)
 	if err != nil {
 		return "", fromStore(err, "tokens")
@@ -46,6 +51,26 @@ func (e *Engine) CreateToken(ctx context.Context, name string, id Identity) (tok
 	})
 	e.tokens.reset()
 	return token, fromStore(err, "token")
+}
+
+// checkPatterns refuses what no task can fit: a token bound to it would be good
+// for nothing, and only the refusal of its worker would say so.
+func checkPatterns(patterns []string) error {
+	for _, pattern := range patterns {
+		name, isPrefix := strings.CutSuffix(pattern, ".*")
+		switch {
+		case pattern == "*":
+		case definition.ReservedTask(name), isPrefix && definition.ReservedTask(name+"."):
+			return errorf(InvalidRequest, "a token's task %q is %s; no worker offers it: leave it out", pattern, reservedTasks)
+		case !definition.IsTaskName(name):
+			hint := ""
+			if meant, ok := strings.CutSuffix(pattern, "*"); ok && definition.IsTaskName(meant) {
+				hint = fmt.Sprintf("; did you mean %s.*?", meant)
+			}
+			return errorf(InvalidRequest, "a token's task is a name such as payment.charge, a prefix such as payment.*, or * for every task; this is %q%s", pattern, hint)
+		}
+	}
+	return nil
 }
 
 // minTokenBytes is the least that a token made elsewhere must have.

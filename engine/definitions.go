@@ -43,11 +43,12 @@ func (e *Engine) RegisterDefinition(ctx context.Context, source []byte, format d
 	}
 	e.programs.forgetVersions(d.Name)
 	e.pushed.forget()
-	return Registered{Name: d.Name, Version: d.Version, Hash: d.Hash, Created: created, Warnings: faults}, nil
+	return Registered{Name: d.Name, Version: d.Version, Hash: d.Hash, Created: created, Warnings: append(faults, e.serverWarnings(d)...)}, nil
 }
 
 // ValidateDefinition reports every fault of a definition and, where it has
-// none that keeps it from being read, the first child that is not registered.
+// none that keeps it from being read, the first child that is not registered
+// and what this server does not do.
 func (e *Engine) ValidateDefinition(ctx context.Context, source []byte, format definition.Format) ([]definition.Fault, error) {
 	d, faults := definition.Parse(source, format)
 	if d == nil {
@@ -61,7 +62,7 @@ func (e *Engine) ValidateDefinition(ctx context.Context, source []byte, format d
 	} else if err != nil {
 		return nil, err
 	}
-	return faults, nil
+	return append(faults, e.serverWarnings(d)...), nil
 }
 
 // contractVersions are the tasks that a definition's workers must offer.

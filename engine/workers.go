@@ -3,8 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"perigee/engine/decide"
@@ -19,6 +17,9 @@ const (
 	maxNameBytes    = 200
 	maxHeldTokens   = 1000
 )
+
+// reservedTasks says which names definition.ReservedTask means.
+const reservedTasks = "the server's own, as http.request is and all that begins with orbit., perigee. or workflow:"
 
 // builtinPrefix marks the sessions by which a process runs tasks itself.
 const builtinPrefix = "builtin:"
@@ -38,7 +39,7 @@ func (e *Engine) RegisterWorker(ctx context.Context, r RegisterRequest) (WorkerR
 		return WorkerRegistered{}, fromStore(err, "session")
 	}
 	e.sessions.put(session, e.localMS())
-	warnings, err := e.contractWarnings(ctx, r.Contracts)
+	warnings, err := e.contractWarnings(ctx, r)
 	if err != nil {
 		return WorkerRegistered{}, err
 	}
@@ -66,47 +67,10 @@ func checkRegistration(r RegisterRequest) error {
 			return errorf(InvalidRequest, "each contract has a task_name and a contract_version of 1 to %d bytes", maxNameBytes)
 		}
 		if definition.ReservedTask(c.TaskName) {
-			return errorf(ReservedTask, "the task name %q is the server's own, as http.request is and all that begins with orbit., perigee. or workflow:; choose another", c.TaskName)
+			return errorf(ReservedTask, "the task name %q is %s; choose another", c.TaskName, reservedTasks)
 		}
 	}
 	return nil
-}
-
-// contractWarnings names the announced tasks of which registered workflows use
-// another version: such a worker would wait for work that never comes.
-func (e *Engine) contractWarnings(ctx context.Context, contracts []store.Contract) ([]string, error) {
-	used, err := e.contractsInUse(ctx)
-	if err != nil {
-		return nil, err
-	}
-	warnings := []string{}
-	for _, c := range contracts {
-		versions := used[c.TaskName]
-		if len(versions) > 0 && !slices.Contains(versions, c.ContractVersion) {
-			warnings = append(warnings, fmt.Sprintf("no registered workflow uses %s@%s; they use version %s", c.TaskName, c.ContractVersion, strings.Join(versions, ", ")))
-		}
-	}
-	return warnings, nil
-}
-
-// contractsInUse are the versions of each task that registered workflows use.
-func (e *Engine) contractsInUse(ctx context.Context) (map[string][]string, error) {
-	rows, err := e.store.Definitions(ctx, "")
-	if err != nil {
-		return nil, fromStore(err, "definitions")
-	}
-	used := map[string][]string{}
-	for _, row := range rows {
-		for name, version := range row.Tasks {
-			if !row.Retired && !slices.Contains(used[name], version) {
-				used[name] = append(used[name], version)
-			}
-		}
-	}
-	for _, versions := range used {
-		slices.Sort(versions)
-	}
-	return used, nil
 }
 
 // Heartbeat keeps a session alive and says which of its attempts to stop. With

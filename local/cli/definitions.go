@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,7 +98,11 @@ func (a *app) showFaults(d *document) {
 		if f.Severity == definition.SeverityWarning {
 			style = console.Yellow
 		}
-		a.print.Line("%s:%d:%d: %s: %s [%s]", d.path, f.Line, f.Column, paint.Text(style, f.Severity), console.Printable(f.Message), f.Code)
+		place := d.path
+		if f.Line > 0 {
+			place = fmt.Sprintf("%s:%d:%d", d.path, f.Line, f.Column)
+		}
+		a.print.Line("%s: %s: %s [%s]", place, paint.Text(style, f.Severity), console.Printable(f.Message), f.Code)
 		if f.Line > 0 && f.Line <= len(lines) && d.format == definition.YAML {
 			a.showPlace(lines[f.Line-1], f.Column)
 		}

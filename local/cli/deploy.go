@@ -64,6 +64,11 @@ func (a *app) register(ctx context.Context, c *client.Client, d *document, retir
 	if err != nil {
 		return err
 	}
+	for _, f := range r.Warnings {
+		if f.Line == 0 { // of the server, and not of the text
+			d.faults = append(d.faults, definition.Fault(f))
+		}
+	}
 	a.showFaults(d)
 	answer := struct {
 		client.Registered
