@@ -100,6 +100,14 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
+// Page caches of a connection, each filled in time by a database that is larger.
+// What is written are the last leaves of a few trees; what misses is in the
+// memory of the system, most often.
+const (
+	writerCacheKiB = 8 << 10
+	readerCacheKiB = 2 << 10
+)
+
 // sources are the data source names of the writing and reading connections; no
 // reading ones in memory, where each connection would have its own database.
 func sources(o Options) (writing, reading string, err error) {
@@ -114,9 +122,10 @@ func sources(o Options) (writing, reading string, err error) {
 	if !strings.HasPrefix(path, "/") { // a drive letter
 		path = "/" + path
 	}
-	base := "file://" + (&url.URL{Path: path}).EscapedPath() + fmt.Sprintf("?_pragma=busy_timeout(%d)&_pragma=cache_size(-16384)&_pragma=temp_store(MEMORY)", o.BusyTimeout.Milliseconds())
+	base := "file://" + (&url.URL{Path: path}).EscapedPath() + fmt.Sprintf("?_pragma=busy_timeout(%d)&_pragma=temp_store(MEMORY)", o.BusyTimeout.Milliseconds())
 	// FULL: a commit is on the disk before it is answered.
-	return base + "&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)", base + "&_query_only=1", nil
+	writing = fmt.Sprintf("%s&_pragma=cache_size(-%d)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)", base, writerCacheKiB)
+	return writing, fmt.Sprintf("%s&_pragma=cache_size(-%d)&_query_only=1", base, readerCacheKiB), nil
 }
 
 func (s *Store) openReaders(ctx context.Context, source string, n int) error {
