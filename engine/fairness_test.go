@@ -298,3 +298,38 @@ func TestSweep_RemovesSessionsThatEndedLongAgoOnceAnHour(t *testing.T) {
 		t.Errorf("%d workers are left of one that went an hour ago", n)
 	}
 }
+
+// A command whose commit is too large is its caller's affair: the execution goes on.
+func TestSignal_OneThatTheDatabaseCannotTakeParksNothing(t *testing.T) {
+	st, e, now := atEpoch(t)
+	sleeper(t, e, "e")
+	h, e := hook(t, st, Options{Clock: func() int64 { return *now }})
+	h.commit = func(context.Context, store.Commit) error { return store.ErrTooLarge }
+	if _, err := e.Cancel(t.Context(), "e", "enough"); CodeOf(err) != PayloadTooLarge {
+		t.Errorf("got %v, want %s", err, PayloadTooLarge)
+	}
+	h.commit = nil
+	if h := headOfID(t, st, "e"); h.ErrorCount != 0 || h.Status != "RUNNING" {
+		t.Errorf("its head: %+v", h)
+	}
+}
+
+// Whoever was faster has looked as well: a look that lost does not try again.
+func TestTick_ALookThatLosesARaceIsDropped(t *testing.T) {
+	st, e, now := atEpoch(t)
+	sleeper(t, e, "e")
+	*now += 10_000
+	h, e := hook(t, st, Options{Clock: func() int64 { return *now }})
+	commits, locks := 0, 0
+	h.commit = func(context.Context, store.Commit) error { commits++; return &store.LostError{} }
+	h.locked = func(context.Context, store.LoadRequest, func(store.Loaded) (*store.Commit, error)) error {
+		locks++
+		return &store.LostError{}
+	}
+	if r, err := e.Tick(t.Context(), 10); err != nil || r.Parked != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if commits != 1 || locks != 0 {
+		t.Errorf("it tried %d commits and %d locks, want one commit", commits, locks)
+	}
+}

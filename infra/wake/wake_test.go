@@ -253,3 +253,43 @@ func TestSettle_ATaskThatMayBeOursIsNotPutOff(t *testing.T) {
 		k.expect(t, 0)
 	})
 }
+
+// What has ended waits for nothing, whatever its head says.
+func TestSettle_AnEndPlansNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		k.Committed(store.Commit{Head: store.Head{DueAtMS: in(time.Hour), FinishedAtMS: in(0)}})
+		k.expect(t)
+	})
+}
+
+// A message is younger than any moment that was planned: the call that stands may
+// be long after it.
+func TestSettle_MessagesAreSeenToBeforeTheCallThatStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		k.commitDueIn(time.Hour)
+		k.expect(t, time.Hour)
+		k.Committed(store.Commit{Head: store.Head{DueAtMS: in(2 * time.Hour)}, Outbox: []store.Message{{ID: "m"}}})
+		k.due.Outbox = true
+		k.expect(t, time.Hour, 0)
+	})
+}
+
+// Scheduler counts in seconds, so that a call may come a little before its moment.
+func TestCalled_TakesACallThatIsALittleEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKeeper()
+		k.commitDueIn(time.Minute)
+		k.expect(t, time.Minute)
+		for _, early := range []time.Duration{2 * time.Second, 500 * time.Millisecond} {
+			time.Sleep(time.Until(time.UnixMilli(k.row.AtMS).Add(-early)))
+			if err := k.Called(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if taken := k.row.AtMS == 0; taken != (early < time.Second) {
+				t.Errorf("%v early: the row says %d", early, k.row.AtMS)
+			}
+		}
+	})
+}
