@@ -222,6 +222,18 @@ var claimRules = []rule{
 		equal(t, "due", []string{"e9", "e3"}, claim(t, s, poll("s1", "poll-1", 1, epoch+7)).DueIDs)
 		equal(t, "due", []string{"e9", "e3", "e2"}, claim(t, s, poll("s1", "poll-1", 1, epoch+20)).DueIDs)
 	}},
+	{"NamesNoExecutionThatHasEndedAndNoneForAReportedRow", func(t *testing.T, s store.Store) {
+		register(t, s, "s1", epoch)
+		c := creation("e-ended")
+		c.Head.Status, c.Head.FinishedAtMS, c.Head.DueAtMS = "COMPLETED", epoch, epoch
+		commit(t, s, c)
+		reported := dispatchedTask("e-reported", "a", "s2", "one")
+		reported.DueAtMS = epoch
+		create(t, s, "e-reported", reported)
+		equal(t, "reported", true, got(s.Report(t.Context(), store.Report{
+			Key: reported.Key, TokenHash: reported.TokenHash, Success: true, Payload: "{}", NowMS: epoch}))(t))
+		equal(t, "due", 0, len(claim(t, s, poll("s1", "poll-1", 1, epoch+20)).DueIDs))
+	}},
 	{"IsASignOfLife", func(t *testing.T, s store.Store) {
 		register(t, s, "s1", epoch)
 		claim(t, s, poll("s1", "poll-1", 1, epoch+sessionTimeout/2))
