@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -444,10 +445,11 @@ func TestWorker_ResultsThatWaitTravelTogether(t *testing.T) {
 	})
 }
 
-// One of nine results that travel together is not looked at, and takes an hour
-// until it is: the others' slots are free, and it is not lost.
+// One of the results that travel together is not looked at, and takes an hour
+// until it is: all other slots are free, and it is not lost.
 func TestWorker_AResultThatIsNotLookedAtIsReportedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		const slots, others = 10, 9
 		f := newFake()
 		f.reportTime, f.undecided = time.Second, "5"
 		f.onReport = func(r client.Result) (client.Reported, error) {
@@ -457,16 +459,26 @@ func TestWorker_AResultThatIsNotLookedAtIsReportedAgain(t *testing.T) {
 			return client.Reported{Accepted: true}, nil
 		}
 		f.add(tenApart()...)
+		var together sync.WaitGroup
+		together.Add(others)
+		stop := start(t, f, Options{Concurrency: slots, Reports: 2}, func(_ context.Context, t *Task) (any, error) {
+			if strings.HasPrefix(t.Token, "more") {
+				together.Done()
+				together.Wait() // each has a slot
+			}
+			return nil, nil
+		})
+		results(t, f, others)
 		began := time.Now()
-		stop := start(t, f, Options{Concurrency: 10, Reports: 2}, echo)
-		results(t, f, 9)
-		f.add(task("more"))
-		results(t, f, 10)
-		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("the others took %v", took)
+		for i := range others {
+			f.add(task(fmt.Sprint("more", i)))
 		}
-		if all := results(t, f, 11); all[10].Token != f.undecided {
-			t.Errorf("the last result is of %s, want %s", all[10].Token, f.undecided)
+		results(t, f, 2*others)
+		if took := time.Since(began); took > time.Minute {
+			t.Errorf("the other slots were free after %v", took)
+		}
+		if all := results(t, f, 2*others+1); all[2*others].Token != f.undecided {
+			t.Errorf("the last result is of %s, want %s", all[2*others].Token, f.undecided)
 		}
 		if err := stop(); err != nil {
 			t.Fatal(err)
