@@ -113,3 +113,53 @@ func TestChildren_AChainOfThemDoesNotKeepItsCaller(t *testing.T) {
 		}
 	})
 }
+
+const ofOne = `
+name: of-one
+version: "1.0.0"
+steps: [ { id: c, workflow: one@1.0.0 } ]
+`
+
+// The token of a unit that runs a child is made from public ids: no report and no
+// progress may speak for the child.
+func TestChildren_NobodyReportsForThem(t *testing.T) {
+	st, engines := openEngines(t, 1, Options{})
+	e := engines[0]
+	if _, err := e.RegisterDefinition(t.Context(), []byte(ofOne), definition.YAML); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Start(t.Context(), StartRequest{Workflow: "of-one", ExecutionID: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	before := headOfID(t, st, "p")
+	if u := mustLoad(t, e, "p").Unit("c"); u == nil || u.Token == nil || u.WorkerID == nil {
+		t.Fatalf("the child is not under way: %+v", u)
+	} else {
+		forged := taskToken{"p", "c", *u.WorkerID, history.ChildSession + history.ChildID("p", "c")}
+		if forged.hash() != *u.Token {
+			t.Fatal("the token is made in another way: this test forges nothing")
+		}
+		fail := &history.TaskError{Code: "FORGED"}
+		for _, r := range []Result{{Token: forged.String(), Output: `{"forged":true}`}, {Token: forged.String(), Error: fail}} {
+			answer, err := e.Results(t.Context(), ResultsRequest{Results: []Result{r}})
+			if err != nil || answer.Acks[0].Accepted || answer.Acks[0].Reason != decide.UnknownToken {
+				t.Errorf("%+v, %v", answer.Acks, err)
+			}
+		}
+		if current, _, err := e.Progress(t.Context(), forged.String(), `{}`); err != nil || current {
+			t.Errorf("progress: current %v, %v", current, err)
+		}
+	}
+	if after := headOfID(t, st, "p"); after.LastSeq != before.LastSeq {
+		t.Errorf("%d events were written", after.LastSeq-before.LastSeq)
+	}
+}
+
+func mustLoad(t *testing.T, e *Engine, id string) *history.State {
+	t.Helper()
+	state, err := e.Execution(t.Context(), id, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}

@@ -42,7 +42,7 @@ func (m *Machine) Create(e history.WorkflowCreated) {
 func (m *Machine) Result(unit, token string, r Result) Ack {
 	u := m.state.Unit(unit)
 	attempt, issued := uint32(0), false
-	if u != nil {
+	if u != nil && !u.WithChild() { // what stands for a child's token is no secret
 		attempt, issued = u.AttemptOf(token)
 	}
 	if !issued { // 1
@@ -162,7 +162,7 @@ const progressIntervalMS = 1000
 // whether the token is the current one.
 func (m *Machine) Progress(unit, token string, details exactjson.Value) bool {
 	u := m.state.Unit(unit)
-	if u == nil || u.Token == nil || *u.Token != token || m.state.Status.Terminal() {
+	if u == nil || u.WithChild() || u.Token == nil || *u.Token != token || m.state.Status.Terminal() {
 		return false
 	}
 	if u.ProgressAtMS == 0 || m.now >= addMS(u.ProgressAtMS, progressIntervalMS) {
